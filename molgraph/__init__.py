@@ -11,9 +11,7 @@
     molgraph.pretrain("library.smi").save("encoder.mgm")  # without targets; train(..., init="encoder.mgm") starts there
     molgraph.finetune("encoder.mgm", "assay.csv", targets=["pIC50"])        # a model that starts from it
     molgraph.embed("encoder.mgm", ["CCO"])           # the vector of each molecule
-    molgraph.draw_clusters("structpool.mgm", "c1ccccc1O")  # the clusters of atoms that it learned
-    molgraph.draw_salience("rfm.mgm", "c1ccccc1O")   # bonds by the norm of their states
-    molgraph.explain_bit("nfp.mgm", 7, "library.smi")  # the fragments that a bit of a learned fingerprint stands for
+    molgraph.explain("structpool.mgm", "c1ccccc1O", by="clusters")          # the clusters of atoms that it learned
     molgraph.train_generator("library.smi").save("gen.mgm")  # molgraph.generate("gen.mgm", 1000) proposes molecules
     molgraph.neighbours("vae.mgm", "CCO")            # near one in latent space; encode, decode and interpolate too
     molgraph.optimise("jtvae.mgm", "qed,sa<4", budget=500)  # molecules that are better by an objective
@@ -30,7 +28,7 @@
 
 The layers, each of which imports only those before it: ``base`` (contracts), ``chem`` (rdkit), ``data`` (tables,
 graphs, splits), ``nn`` (the core), ``models`` (one paper, one file), ``evaluate`` (metrics, report), ``train``,
-``trust`` (ensembles), ``generate`` (new molecules), ``auxiliary`` (baselines), ``api`` (the names below, imported at
+``trust`` (ensembles, intervals), ``explain``, ``generate`` (new molecules), ``auxiliary`` (baselines), ``api`` (the names below, imported at
 their first use), ``cli``.
 """
 
@@ -43,16 +41,14 @@ from molgraph.base.version import __version__
 if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.benchmarking import benchmark
     from molgraph.api.catalogue import names
-    from molgraph.api.drawing import draw_clusters
+    from molgraph.api.explaining import draw_clusters, draw_salience, explain_bit
     from molgraph.api.finetuning import finetune
-    from molgraph.api.fingerprint_bits import explain_bit
     from molgraph.api.generating import generate, train_generator
     from molgraph.api.judging import judge_generation, temperature_sweep
     from molgraph.api.latent_space import decode, encode, interpolate, neighbours
     from molgraph.api.optimising import optimise
     from molgraph.api.prediction import embed, load, predict_file
     from molgraph.api.pretraining import pretrain
-    from molgraph.api.salience import draw_salience
     from molgraph.api.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
     from molgraph.api.training import train
     from molgraph.base.errors import MolgraphError
@@ -63,6 +59,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.data.read import read_table
     from molgraph.evaluate.generation.sweep import frontier_report
     from molgraph.evaluate.split_report import xray
+    from molgraph.explain.explanation import explain
 
 __all__ = [
     "MoleculeClassifier",
@@ -79,6 +76,7 @@ __all__ = [
     "embed",
     "encode",
     "entry",
+    "explain",
     "explain_bit",
     "finetune",
     "frontier_report",

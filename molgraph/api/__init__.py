@@ -5,8 +5,7 @@
 ``pretraining`` pretrains an encoder, ``finetuning`` trains a model from it; ``generating`` trains generators and
 proposes molecules; ``latent_space`` goes between molecules and latent vectors; ``optimising`` searches for better ones;
 ``judging`` measures generated ones; ``prediction`` loads, predicts, embeds, scores and verifies model files;
-``drawing`` draws learned clusters, ``salience`` bonds, ``fingerprint_bits`` the fragments of a learned fingerprint
-(``drawn`` holds the drawings); ``benchmarking`` runs benchmarks; ``catalogue`` lists registered names;
+``explaining`` has the older names of ``explain``; ``benchmarking`` runs benchmarks; ``catalogue`` lists registered names;
 ``sklearn_adapters`` adapts to scikit-learn.
 """
 
@@ -22,9 +21,8 @@ _HOMES = {
     "molgraph.api.prediction": ("embed", "evaluate", "load", "predict_file", "verify"),
     "molgraph.api.finetuning": ("finetune",),
     "molgraph.api.pretraining": ("pretrain",),
-    "molgraph.api.drawing": ("draw_clusters",),
-    "molgraph.api.salience": ("draw_salience",),
-    "molgraph.api.fingerprint_bits": ("explain_bit",),
+    "molgraph.api.explaining": ("draw_clusters", "draw_salience", "explain_bit"),
+    "molgraph.explain.explanation": ("explain",),
     "molgraph.api.generating": ("generate", "train_generator"),
     "molgraph.api.latent_space": ("decode", "encode", "interpolate", "neighbours"),
     "molgraph.api.optimising": ("optimise",),

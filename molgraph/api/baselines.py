@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pandas as pd
 from molgraph.api.check_config import split_name
 from molgraph.base.contracts import Method, Prediction, Trainable
 from molgraph.base.errors import UsageError
+from molgraph.base.parts import split_model
 from molgraph.base.recipe_keys import DEFAULTS, GRADIENT_DESCENT, USUAL_MODEL
 from molgraph.base.registry import get
 from molgraph.base.run_config import RunConfig
@@ -24,12 +26,13 @@ from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table, concatenate
 from molgraph.evaluate.class_counts import class_counts
 from molgraph.train.card import ModelCard
-from molgraph.train.make_method import make_method
+from molgraph.train.make_method import make_method, method_class
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
-from molgraph.train.modelfile import load_model
+from molgraph.train.modelfile import load_start
 from molgraph.train.training_molecules import distinct
 from molgraph.trust.ensemble import Ensemble
+from molgraph.trust.wrapper import Wrapper
 
 BASELINE = "random_forest"
 TRIVIAL = "mean"  # a method that does not beat it has learned nothing
@@ -52,13 +55,17 @@ def known_options(learner: Trainable | type[Trainable]) -> set[str]:
     return set(learner.param_names()) - set(() if learner.gradient_descent else GRADIENT_DESCENT)
 
 
-def _check_idle(config: RunConfig, idle: Mapping[str, Any]) -> None:
-    """Warn of training options that a method does not use."""
-    name = config.model.name
+def _check_idle(config: RunConfig, own: Collection[str], params: Collection[str]) -> None:
+    """Warn of training options that a method does not use.
+
+    Args:
+        config: the recipe.
+        own: the method's hyper-parameters, those in the recipe's ``params`` aside.
+        params: the training options that have the same meaning for it.
+    """
+    name, idle = config.model.name, config.training.model_dump(exclude={"ensemble", "baseline", *params})
     changed = [key for key in sorted(idle) if idle[key] != getattr(DEFAULTS, key)]
-    method = make_method(name, **config.model.params)
-    own = set(method.param_names()) - set(config.model.params)
-    for key in sorted(own & idle.keys() & config.training.model_fields_set):
+    for key in sorted({*own} & idle.keys() & config.training.model_fields_set):
         value = idle[key]
         said = f"{name} has a {key} of its own, which is not the {key} of gradient descent"
         hint = f"set its own one with -s params.{key}={value} (in Python: params={{{key!r}: {value}}})"
@@ -66,32 +73,63 @@ def _check_idle(config: RunConfig, idle: Mapping[str, Any]) -> None:
             raise UsageError(said, hint=hint)
         logger.warning("%s: %s=%s is not used; %s", said, key, value, hint)
     if unused := [key for key in changed if key not in own]:
-        words = f"{name} has no {' and no '.join(unused)}: not used"
-        members = method.members
-        if members and known_options(members[0]) & {*unused}:
-            words += f"; -m {members[0].model_name} --ensemble {len(members)} trains members with the run's settings"
-        logger.warning(words)
+        logger.warning(f"{name} has no {' and no '.join(unused)}: not used")
 
 
-def method_of(config: RunConfig) -> Method:
-    """The recipe's method with the training options that it takes; a warning names those that it does not use."""
-    known = known_options(make_method(config.model.name))
-    _check_idle(config, config.training.model_dump(exclude={"ensemble", "baseline", *known}))
-    given = config.training.model_dump(include=known).items()  # epochs of None are as many as the method has by itself
-    params = {key: value for key, value in given if (key, value) != ("epochs", None)} | config.model.params
-    if config.model.init is not None and "init" not in make_method(config.model.name).param_names():
+def _with_options(
+    name: str, params: Mapping[str, Any], options: Mapping[str, Any], unused: set[str]
+) -> tuple[str, dict[str, Any]]:
+    """A model's plain name, and its parameters with those of a run's options that it, or what it wraps, takes.
+
+    The options that are taken are removed from ``unused``.
+    """
+    name, params = split_model(name, params)
+    cls = method_class(name)
+    known = {key: value for key, value in options.items() if key in known_options(cls)}
+    unused -= {*known}
+    made = {**known, **params}
+    if issubclass(cls, Wrapper):
+        inner = str(made.get("method", inspect.signature(cls).parameters["method"].default))
+        rest = {key: value for key, value in options.items() if key not in known}
+        made["method"], made["params"] = _with_options(inner, made.get("params") or {}, rest, unused)
+    return name, made
+
+
+def _core(name: str, params: Mapping[str, Any]) -> type[Method]:
+    """The class of the method inside of all wrappers."""
+    name, params = split_model(name, params)
+    cls = method_class(name)
+    if not issubclass(cls, Wrapper):
+        return cls
+    return _core(
+        str(params.get("method", inspect.signature(cls).parameters["method"].default)), params.get("params") or {}
+    )
+
+
+def method_of(config: RunConfig, **more: Any) -> Method:
+    """The recipe's method with the training options that it takes; a warning names those that it does not use.
+
+    Args:
+        config: the recipe.
+        more: hyper-parameters of the method inside of all wrappers, where it has them.
+    """
+    name, params = config.model.name, config.model.params
+    if config.training.ensemble > 1:
+        name, params = Ensemble.name, {"method": name, "n": config.training.ensemble, "params": params}
+    core = _core(name, params)
+    if config.model.init is not None and "init" not in core.param_names():
         raise UsageError(
             f"{config.model.name} has no encoder to start from {config.model.init}",
             hint="leave the model out: it is the file's; or leave out --init (in Python init=)",
         )
-    if config.model.init is not None:
-        params["init"] = config.model.init
-    method: Method
-    if config.training.ensemble > 1:
-        seed = params.pop("seed", config.training.seed)
-        method = Ensemble(config.model.name, n=config.training.ensemble, seed=seed, params=params)
-    else:
-        method = make_method(config.model.name, **params)
+    options = config.training.model_dump(exclude={"ensemble", "baseline"})
+    if options["epochs"] is None:  # as many as the method has by itself
+        del options["epochs"]
+    options |= {**({} if config.model.init is None else {"init": config.model.init}), **more}
+    unused = {*options}
+    name, params = _with_options(name, params, options, unused)
+    _check_idle(config, {*core.param_names()} - {*config.model.params}, {*options} - unused)
+    method = make_method(name, **params)
     for part in method.with_members:
         if isinstance(part, GraphMethod):
             part.check()
@@ -99,25 +137,24 @@ def method_of(config: RunConfig) -> Method:
     return method
 
 
-def with_descriptors(config: RunConfig, table: Table) -> RunConfig:
-    """The recipe, with RDKit's descriptors where it says nothing of them and the model is to read them.
+def add_descriptors(config: RunConfig, method: Method, table: Table) -> Method:
+    """The method, reading RDKit's descriptors where the recipe says nothing of them and the model is to read them.
 
     A model that starts from a file reads those that the file's reads. The usual model reads them of up to
     ``MOST_DESCRIBED`` molecules: on the boards means are lower for a few hundred, and about the same for thousands
     (docs/decisions/0022).
     """
-    model = config.model
+    model, core = config.model, method.innermost[0]
     if {"descriptors", "init"} & {*model.params} or config.training.objective != DEFAULTS.objective:
-        return config
+        return method
     if model.init is not None:
-        described = getattr(load_model(Path(model.init)).method, "descriptors", "none") == "rdkit"
+        described = getattr(load_start(model.init).method, "descriptors", "none") == "rdkit"
     else:
-        described = model.name == USUAL_MODEL and _of_molecules(table) and len(table) <= MOST_DESCRIBED
-    if not described:
-        return config
-    logger.info("%s reads RDKit's descriptors too; to leave them out: -s params.descriptors=none", model.name)
-    params = {**model.params, "descriptors": "rdkit"}
-    return config.model_copy(update={"model": model.model_copy(update={"params": params})})
+        described = core.model_name == USUAL_MODEL and _of_molecules(table) and len(table) <= MOST_DESCRIBED
+    if not described or core.get_params().get("descriptors") != "none":
+        return method
+    logger.info("%s reads RDKit's descriptors too; to leave them out: -s params.descriptors=none", core.model_name)
+    return method.set_params(descriptors="rdkit") if core is method else method_of(config, descriptors="rdkit")
 
 
 def _of_molecules(table: Table) -> bool:
@@ -157,19 +194,18 @@ def run_methods(
     own = parts if unlabelled is None else [concatenate(parts[0], unlabelled), *parts[1:]]
     made = [_run(config.model.name, method, own, folder)]
     for name in baselines_for(config, method, parts[0]):
-        shared = {"seed", "threads", "class_weights"} & known_options(make_method(name))
+        shared = {"seed", "threads", "class_weights"} & known_options(method_class(name))
         made.append(_run(name, make_method(name, **config.training.model_dump(include=shared)), parts, None))
     return made
 
 
 def is_graph(method: Method) -> bool:
     """Whether a graph model is trained; only those have a forest as their baseline."""
-    return all(isinstance(each, GraphMethod) for each in method.members or [method])
+    return all(isinstance(each, GraphMethod) for each in method.innermost)
 
 
 def _run(name: str, method: Method, parts: list[Table], folder: Path | None) -> MethodRun:
-    members = method.members
-    logger.info("training %s", f"ensemble of {len(members)} {members[0].model_name}" if members else name)
+    logger.info("training %s", method.title if method.members else name)
     started = time.perf_counter()
     train_part, valid, test = parts
     method.fit(train_part, valid if len(valid) else None, workdir=folder)

@@ -15,6 +15,8 @@ DATA = {"molecule": "dataset:chembl2321810", "geometry": "dataset:gdb7_3d", "seq
 COMMANDS = {
     "encoder": "molgraph train {data} -m {name}",
     "method": "molgraph train {data} -m {name}",
+    "explainer": "molgraph explain model.mgm CCO --by {name} -o page.html",
+    "wrapper": "molgraph train {data} -m '{name}(random_forest)'",
     "readout": "molgraph train {data} -m dmpnn -s params.readout={name}",
     "norm": "molgraph train {data} -m gin -s params.norm={name}",
     "joiner": "molgraph train dataset:davis -m dmpnn+deepdta -s params.joiner={name} --epochs 2",

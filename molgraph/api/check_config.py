@@ -14,7 +14,7 @@ from molgraph.base.registry import full_name, get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.chem.standardise import preset
 from molgraph.data.cards import card
-from molgraph.train.modelfile import load_model
+from molgraph.train.modelfile import load_start
 
 PRETRAIN = "pretrain one: molgraph pretrain library.smi -m gin -o encoder.mgm"
 READING = ("decimal", "qualifiers", "unit", "log")  # how cells of values are read
@@ -51,7 +51,7 @@ def with_start(config: RunConfig) -> RunConfig:
     """
     if config.model.init is None or "name" in config.model.model_fields_set:
         return config
-    found = load_model(Path(config.model.init))
+    found = load_start(config.model.init)
     if "init" not in found.method.param_names():
         anew = f"; or train it anew: molgraph train assay.csv -t Y -m {found.kind}" * (found.kind in names("method"))
         said = f"{config.model.init} holds a {found.kind}, which has no encoder to start from"

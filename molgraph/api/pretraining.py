@@ -26,7 +26,7 @@ from molgraph.data.splits import Split, split_table
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
 from molgraph.train.card import ModelCard
-from molgraph.train.make_method import make_method
+from molgraph.train.make_method import method_class
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.training_molecules import distinct, molecule_hashes
@@ -70,7 +70,7 @@ def pretrain(
         (True, (1, 16))
     """
     config = pretraining_recipe(recipe, corpus_keywords(PRETRAIN_KEYWORDS, options, data, params))
-    if not isinstance(make_method(config.model.name), GraphMethod):
+    if not issubclass(method_class(config.model.name), GraphMethod):
         hint = "choose a graph network, as by -m gin: molgraph models --search graph"
         raise UsageError(f"{config.model.name} has no encoder to pretrain", hint=hint)
     method = method_of(config)

@@ -17,12 +17,12 @@ import numpy as np
 from molgraph.api.baselines import (
     BASELINE,
     TRIVIAL,
+    add_descriptors,
     baselines_for,
     is_graph,
     method_of,
     model_of,
     run_methods,
-    with_descriptors,
 )
 from molgraph.api.check_config import recipe_of, with_start
 from molgraph.api.results import TrainingResult
@@ -42,7 +42,7 @@ from molgraph.data.standardise import standardise as standardise_table
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of
 from molgraph.evaluate import metrics
-from molgraph.train.modelfile import load_model
+from molgraph.train.modelfile import load_start
 from molgraph.train.preparation import workers_for
 from molgraph.train.training_molecules import molecule_hashes
 
@@ -111,11 +111,12 @@ def train(
     method = method_of(config)  # what it refuses is refused before an hour of reading
     if unlabelled is not None or config.data.unlabelled is not None:
         check_unlabelled(config, method)
-    if config.data.features and not all(part.reads_features for part in method.members or [method]):
+    if config.data.features and not all(part.reads_features for part in method.innermost):
         raise UsageError(f"{config.model.name} reads no columns of features", hint="leave them out (--feature)")
     table = read_for_training(data if data is not None else config.data.path, config, method)
-    if (described := with_descriptors(config, table)) is not config:
-        method = method_of(described)  # the recipe stays as it was asked for, so that another model can take it
+    method = add_descriptors(
+        config, method, table
+    )  # the recipe stays as it was asked for, so that another model can take it
     n, tested = len(table), config.data.test if test is None else test
     more = config.data.unlabelled if unlabelled is None else unlabelled
     if tested is not None:
@@ -171,7 +172,7 @@ def stereo_note(table: Table) -> str:
 
 def learnt_before(config: RunConfig) -> np.ndarray:
     """Hashes of the molecules whose labels the model learnt that the training starts from; none without one."""
-    start = None if config.model.init is None else load_model(Path(config.model.init))
+    start = None if config.model.init is None else load_start(config.model.init)
     known = None if start is None else start.trained_on
     return np.zeros(0, np.uint64) if known is None else known
 

@@ -96,7 +96,7 @@ def _chosen(table: Table, config: RunConfig) -> Table:
 
 def check_reads(learner: Trainable, table: Table) -> None:
     """Refuse entity columns and targets that a learner does not read, before anything is computed from the table."""
-    for part in learner.members or [learner]:
+    for part in learner.innermost:
         if isinstance(part, GraphMethod):
             objective = get("objective", part.objective)
             targets = table.targets if objective.labelled or objective.tasks else ()

@@ -24,7 +24,7 @@ logger = logging.getLogger("molgraph")
 
 def check_unlabelled(config: RunConfig, method: Method) -> None:
     """Refuse rows without labels where what learns does not read any, before anything is read."""
-    for part in method.members or [method]:
+    for part in method.innermost:
         learner = part.objective if isinstance(part, GraphMethod) else part.model_name
         if not isinstance(part, GraphMethod) or not get("objective", learner).semi_supervised:
             able = [name for name in names("objective") if get("objective", name).semi_supervised]

@@ -15,7 +15,7 @@ from molgraph.base.search_space import Categorical, Int, Space
 
 
 @dataclass(frozen=True)
-class Neighbours(TargetModel):
+class NearestRows(TargetModel):
     """The labels of training rows and their weights."""
 
     rows: np.ndarray  # int64 [m], rows of the index that have the target
@@ -77,7 +77,7 @@ class NearestNeighbours(TabularMethod):
 
     name = "knn"
     small = MappingProxyType({"n_bits": 256})
-    target_model = Neighbours
+    target_model = NearestRows
     compares = True
 
     k: Count = 5
@@ -87,13 +87,13 @@ class NearestNeighbours(TabularMethod):
     threads: int | None = None
     store: str | None = None
 
-    def fit_target(self, data: TargetData) -> Neighbours:
+    def fit_target(self, data: TargetData) -> NearestRows:
         says = data.y[:, None]
         if data.n_classes:
             classes = np.arange(data.n_classes)[data.target.kind == "binary" :]  # of two, the share of class 1
             says = (says == classes).astype(np.float64)
         weights = np.ones(len(says)) if data.weights is None else data.weights
-        return Neighbours(data.rows, says, weights, np.array([float(self.k), float(self.power)]))
+        return NearestRows(data.rows, says, weights, np.array([float(self.k), float(self.power)]))
 
     def space(self) -> Space:
         """Neighbours, and how much nearness counts."""

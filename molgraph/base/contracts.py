@@ -84,9 +84,19 @@ class Trainable(ABC):
         return self.name
 
     @property
+    def title(self) -> str:
+        """What it is in words, such as ``ensemble of 5 dmpnn``."""
+        return self.model_name
+
+    @property
     def with_members(self) -> tuple[Trainable, ...]:
-        """The thing itself, then its members."""
-        return (self, *self.members)
+        """The thing itself, then its members, each with its own."""
+        return (self, *(part for member in self.members for part in member.with_members))
+
+    @property
+    def innermost(self) -> tuple[Trainable, ...]:
+        """Those of them that have no members."""
+        return tuple(part for part in self.with_members if not part.members)
 
     @abstractmethod
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:

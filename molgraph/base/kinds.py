@@ -37,4 +37,6 @@ KINDS: dict[str, Kind] = {
     "method": Kind(
         ("molgraph.auxiliary.*", "molgraph.train.method", "molgraph.trust.*", "molgraph.auxiliary.peers.*"), PARAMS
     ),
+    "wrapper": Kind(("molgraph.trust.*",), "--model '{name}(MODEL, NAME=VALUE)'"),
+    "explainer": Kind(("molgraph.explain.*",), "--by '{name}(NAME=VALUE)'"),
 }

@@ -125,22 +125,26 @@ def make_part(kind: str, text: str, *args: Any, **fixed: Any) -> Any:
 def split_model(name: str, params: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
     """A model's plain name, and its parameters with those that stand in the name; ``params`` go before them.
 
-    Of several encoders each parameter has its encoder's name before it.
+    Of several encoders each parameter has its encoder's name before it. A value without a name is the model that a
+    wrapper is put around.
 
     Example:
         >>> split_model("dmpnn(depth=4)+deepdta(width=8)", {"dmpnn.depth": 5})
         ('dmpnn+deepdta', {'dmpnn.depth': 5, 'deepdta.width': 8})
         >>> split_model("random_forest(n_trees=50)")
         ('random_forest', {'n_trees': 50})
+        >>> split_model("conformal(ensemble(gin, n=3), coverage=0.9)")
+        ('conformal', {'method': 'ensemble(gin, n=3)', 'coverage': 0.9})
     """
     if "(" not in name:
         return name, dict(params or {})
     parts = read_parts(name, "model")
     own: dict[str, Any] = {}
     for part in parts:
-        if part.values:
+        if len(part.values) > 1 or ("method" in part.settings and part.values):
             raise UsageError(f"{part.name} has a value without a name", hint=f"write {part.name}(NAME=VALUE)")
-        own |= {f"{part.name}.{key}" if len(parts) > 1 else key: value for key, value in part.settings.items()}
+        settings = {**dict(zip(("method",), part.values, strict=False)), **part.settings}
+        own |= {f"{part.name}.{key}" if len(parts) > 1 else key: value for key, value in settings.items()}
     return "+".join(part.name for part in parts), {**own, **(params or {})}
 
 

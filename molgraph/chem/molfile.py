@@ -27,7 +27,7 @@ LONG = 20_000  # characters: about 200 atoms
 _SHORT = 3_000
 
 
-class Record(NamedTuple):
+class SDRecord(NamedTuple):
     """One record of an SD file."""
 
     title: str
@@ -37,7 +37,7 @@ class Record(NamedTuple):
     block: str = ""
 
 
-def read_records(lines: Iterable[str], *, molecules: bool = True, blocks: bool = False) -> Iterator[Record]:
+def read_records(lines: Iterable[str], *, molecules: bool = True, blocks: bool = False) -> Iterator[SDRecord]:
     """Read an SD file record by record; one that RDKit cannot read, or that is far too large, has a reason.
 
     Args:
@@ -160,7 +160,7 @@ def write_positions(numbers: np.ndarray, positions: np.ndarray) -> str:
     return "\n".join([str(len(rows)), "", *rows, ""])
 
 
-def _record(lines: list[str], molecules: bool, blocks: bool, reason: str) -> Record:
+def _record(lines: list[str], molecules: bool, blocks: bool, reason: str) -> SDRecord:
     end = next((i + 1 for i, line in enumerate(lines) if i > 2 and line.startswith("M  END")), None)  # no title
     if end is None:
         end = next((i for i, line in enumerate(lines) if line.startswith(">")), len(lines))
@@ -168,7 +168,7 @@ def _record(lines: list[str], molecules: bool, blocks: bool, reason: str) -> Rec
     if molecules and not reason:
         text, reason = _read(block, lines[3:4])
     kept = block if blocks and not reason else ""
-    return Record(lines[0].strip() if lines else "", text, reason, _fields(lines[end:]), kept)
+    return SDRecord(lines[0].strip() if lines else "", text, reason, _fields(lines[end:]), kept)
 
 
 def _fields(lines: list[str]) -> dict[str, str]:

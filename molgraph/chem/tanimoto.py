@@ -120,7 +120,7 @@ def tanimoto(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return BitTable(a, like=others).similarity(others)
 
 
-class Nearest(NamedTuple):
+class NearestPairs(NamedTuple):
     """The most similar row for each row asked about.
 
     Args:
@@ -132,7 +132,7 @@ class Nearest(NamedTuple):
     row: np.ndarray
 
 
-def find_nearest(x: np.ndarray, others: np.ndarray, *, label: str = "nearest neighbours") -> Nearest:
+def find_nearest(x: np.ndarray, others: np.ndarray, *, label: str = "nearest neighbours") -> NearestPairs:
     """Find the most similar fingerprint of a list, for each of another.
 
     Similarities are those of RDKit, to the last bit. Memory grows with the two lists alone.
@@ -150,11 +150,11 @@ def find_nearest(x: np.ndarray, others: np.ndarray, *, label: str = "nearest nei
     """
     similarity, row = np.full(len(x), np.nan), np.full(len(x), -1, dtype=np.int64)
     if not len(others):
-        return Nearest(similarity, row)
+        return NearestPairs(similarity, row)
     table = BitTable(others)
     with bar(label, total=len(x)) as progress:
         for start in range(0, len(x), _ROWS):
             rows = slice(start, start + _ROWS)
             similarity[rows], row[rows] = BitTable(x[rows], like=table).nearest(table)
             progress.advance(len(x[rows]))
-    return Nearest(similarity, row)
+    return NearestPairs(similarity, row)

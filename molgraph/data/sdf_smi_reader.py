@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from molgraph.base.errors import DataError
-from molgraph.chem.molfile import MAX_LINE, Record, field_names, read_records
+from molgraph.chem.molfile import MAX_LINE, SDRecord, field_names, read_records
 from molgraph.data.chunks import GEOMETRY, MOLBLOCK, REASON, SAMPLE_ROWS, Chunk, check_size, recut
 from molgraph.data.columns import is_smiles_name
 from molgraph.data.csv_repair import MARKED, is_torn, shown, tell_marked
@@ -140,7 +140,7 @@ class RecordReader(_LineReader):
         except DAMAGED as error:
             raise broken(self.name, error) from None
 
-    def _table(self, records: list[Record], columns: list[str]) -> pa.Table:
+    def _table(self, records: list[SDRecord], columns: list[str]) -> pa.Table:
         own = {"smiles": [r.smiles for r in records], self.TITLE: [r.title for r in records]}
         own[MOLBLOCK] = [r.block for r in records]
         if GEOMETRY not in self._fields:
@@ -158,7 +158,7 @@ class RecordReader(_LineReader):
                 f"{self.name} is not UTF-8 text: it has the field {bad[0]!r}",
                 hint="convert it, for example: iconv -f WINDOWS-1252 -t UTF-8 IN > OUT",
             )
-        held: list[Record] = []
+        held: list[SDRecord] = []
         start = size = 0
         for record in read_records(self._lines(), blocks=bool({MOLBLOCK, GEOMETRY} & {*columns})):
             held.append(record)
@@ -171,7 +171,7 @@ class RecordReader(_LineReader):
         if held or start == 0:
             yield self._chunk(held, columns, start)
 
-    def _chunk(self, records: list[Record], columns: list[str], start: int) -> Chunk:
+    def _chunk(self, records: list[SDRecord], columns: list[str], start: int) -> Chunk:
         reasons = np.array([r.reason for r in records], dtype=object)
         told = tell_marked(
             self._table(records, columns).append_column(REASON, pa.nulls(len(records), pa.string())), columns

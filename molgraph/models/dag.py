@@ -97,7 +97,7 @@ class DAG(AtomEncoder):
         found = self._dags(batch)
         states = sweep(
             batch.features("atom").index_select(0, found.atom),
-            found.schedule,
+            found.waves,
             d_state=self.d_state,
             d_message=self.d_message,
             edge_rows=batch.features("bond").index_select(0, found.bond),

@@ -16,7 +16,7 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn.atom_encoder import RoundsEncoder, SharedStates
 from molgraph.nn.by_degree import LinearByDegree
-from molgraph.nn.deduplicate import AtomRound, AtomRounds
+from molgraph.nn.deduplicate import AtomRound, AtomRounds, atom_rounds
 from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import make_activation
 from molgraph.nn.propagate import propagate
@@ -91,6 +91,11 @@ class NeuralFingerprint(RoundsEncoder):
             f = step.previous(f) + share
             layers.append((r, step.members))
         return SharedStates(f, given.readout, given.every_atom, layers)
+
+    def atom_bits(self, batch: GraphBatch) -> Float[Tensor, "n_atoms depth length"]:
+        """What each atom adds to the fingerprint after each layer."""
+        rounds = atom_rounds(batch, self.n_rounds, distinct=False)
+        return torch.stack([share for _, _, share in self.layers(rounds)], dim=1)
 
     def layers(self, given: AtomRounds) -> Iterator[tuple[AtomRound, Float[Tensor, "_ _"], Float[Tensor, "_ _"]]]:
         """Each layer's round, its rows' states [rows, d_hidden] and what they add to the fingerprint [rows, length]."""

@@ -6,6 +6,8 @@ from types import MappingProxyType
 from typing import Annotated
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from molgraph.base.parts import make_part
 from molgraph.base.ranges import INNER_LIMIT, Range, Width
@@ -93,6 +95,10 @@ class RFM(Encoder):
             return Encoded(u, (), penalties)
         below = Rows("atom", v, batch.graph_of("atom")), Rows("bond", e, batch.graph_of("bond"))
         return Encoded(u, below, penalties)
+
+    def bond_states(self, batch: GraphBatch) -> dict[str, Float[Tensor, "n_bonds _"]]:
+        """The states of directed bonds after each block."""
+        return {block: state.edges for block, state in self.states(batch).items()}
 
     def states(self, batch: GraphBatch) -> dict[str, GraphState]:
         """States of bonds, atoms and graphs after each block: ``encoder``, ``core`` and ``decoder``."""

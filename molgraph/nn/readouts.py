@@ -84,7 +84,7 @@ class SumMax(Readout):
 
 
 @register("readout", "norm", summary="sum over the rows divided by a constant", paper="chemprop 2, NormAggregation")
-class Norm(Readout):
+class NormReadout(Readout):
     """``sum_v h_v / norm``, which keeps the size of a molecule in sight.
 
     Args:

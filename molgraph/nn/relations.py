@@ -16,7 +16,7 @@ from molgraph.base.packed import offsets_of, ranges
 from molgraph.data.batch import GraphBatch
 from molgraph.data.color_refinement import acyclic_colors, distinct_rows
 from molgraph.nn.relation import Relation, row_offsets
-from molgraph.nn.sweep import Schedule, schedule
+from molgraph.nn.sweep import Waves, waves_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -190,9 +190,9 @@ class Dags:
     """For each atom, as a root, the bonds that lead towards it along shortest ways."""
 
     atom: Int[Tensor, " r"]  # of each row, which is an atom as it is seen from a root, or from several
-    bond: Int[Tensor, " p"]  # int64 [p], the bond of each pair of schedule's relation
+    bond: Int[Tensor, " p"]  # int64 [p], the bond of each pair of the waves' relation
     at_root: Int[Tensor, " n"]  # int64 [n_atoms], the row of each atom that is its own root
-    schedule: Schedule  # from the farthest rows to the roots
+    waves: Waves  # from the farthest rows to the roots
 
 
 @once_a_batch
@@ -233,7 +233,7 @@ def dags(batch: GraphBatch, reach: int) -> Dags:
     row, first = distinct_rows(acyclic_colors(atom_code[atom], before, spans, bond_code[bonds]))
     pairs, spans = ranges(spans[first], spans[first + 1])
     relation = Relation(put(row[before[pairs]]), put(spans), len(first), len(first))
-    return Dags(put(atom[first]), put(bonds[pairs]), put(row[at_root]), schedule(relation))
+    return Dags(put(atom[first]), put(bonds[pairs]), put(row[at_root]), waves_of(relation))
 
 
 def pair_vectors(relation: Relation, positions: Float[Tensor, "n 3"]) -> Float[Tensor, "p 3"]:

@@ -1,4 +1,4 @@
-"""Message passing in waves, along a tree or a directed acyclic graph: ``sweep`` along a ``Schedule``."""
+"""Message passing in waves, along a tree or a directed acyclic graph: ``sweep`` along the ``Waves`` of a relation."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class Wave:
     rows: Int[Tensor, " w"]  # int64 [w], their numbers
     relation: Relation  # from the rows of the waves first to the one before, side by side, to these rows
     first: int  # the earliest wave from which a pair of this one comes
-    pairs: Int[Tensor, " p"]  # int64 [p], the numbers of its pairs in the relation of the whole schedule
+    pairs: Int[Tensor, " p"]  # int64 [p], the numbers of its pairs in the relation of all waves
 
 
 @dataclass(frozen=True)
-class Schedule:
+class Waves:
     """The waves of an acyclic relation, each row after all rows from which it hears."""
 
     waves: tuple[Wave, ...]  # in order; together they hold each row once
     place: Int[Tensor, " n"]  # int64 [n], where each row stands when the waves are put side by side
 
 
-def schedule(relation: Relation) -> Schedule:
+def waves_of(relation: Relation) -> Waves:
     """The waves of a relation between the rows of one set: of a tree, of all trees of a batch, of any acyclic graph.
 
     Children to parents give a way up, their ``transpose`` the way down. A row belongs to the wave after the last of
@@ -48,7 +48,7 @@ def schedule(relation: Relation) -> Schedule:
 
     Example:
         >>> up = Relation.from_pairs(torch.tensor([1, 2, 3]), torch.tensor([0, 0, 2]), 4, 4)
-        >>> [wave.rows.tolist() for wave in schedule(up).waves]
+        >>> [wave.rows.tolist() for wave in waves_of(up).waves]
         [[1, 3], [2], [0]]
     """
     if relation.n_source != relation.n_target:
@@ -67,12 +67,12 @@ def schedule(relation: Relation) -> Schedule:
         put = [torch.as_tensor(each, device=relation.source.device) for each in (rows, pairs, spans)]
         heard = torch.as_tensor(place[source[pairs]] - ends[first], device=relation.source.device)
         waves.append(Wave(put[0], Relation(heard, put[2], int(ends[k] - ends[first]), len(rows)), first, put[1]))
-    return Schedule(tuple(waves), torch.as_tensor(place, device=relation.source.device))
+    return Waves(tuple(waves), torch.as_tensor(place, device=relation.source.device))
 
 
 def sweep(
     rows: Float[Tensor, " n *d_x"],
-    waves: Schedule,
+    waves: Waves,
     *,
     d_state: int,
     update: Callable[[Tensor, Tensor], Tensor],
@@ -91,7 +91,7 @@ def sweep(
         waves: their order.
         d_state: width of a state.
         update: ``(inputs [w, *d_x], heard [w, d_message]) -> states [w, d_state]``; rows that hear nothing get zeros.
-        edge_rows: [p, *d_edge] in the order of the relation that the schedule was made of, for ``message`` to read.
+        edge_rows: [p, *d_edge] in the order of the relation that the waves were made of, for ``message`` to read.
         message: ``(states [p, d_state], inputs [p, *d_x], edge rows) -> [p, d_message]``; the states without it.
         d_message: width of a message; ``d_state`` where it is not given.
         reduce: as in ``propagate``.
@@ -101,7 +101,7 @@ def sweep(
 
     Example:
         >>> up = Relation.from_pairs(torch.tensor([1, 2, 3]), torch.tensor([0, 0, 2]), 4, 4)
-        >>> sweep(torch.ones(4, 1), schedule(up), d_state=1, update=torch.add).flatten().tolist()  # sizes of subtrees
+        >>> sweep(torch.ones(4, 1), waves_of(up), d_state=1, update=torch.add).flatten().tolist()  # sizes of subtrees
         [4.0, 1.0, 2.0, 1.0]
     """
     states: list = []

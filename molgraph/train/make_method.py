@@ -33,16 +33,10 @@ def make_method(name: str, **params: Any) -> Method:
         {'n_layers': 3}
     """
     name, params = split_model(name, params)
+    cls = method_class(name)
     if name in registry.names("method"):
-        cls = registry.get("method", name)
         check_params(cls, params, owner=name)
         return cls(**params)
-    if not set(encoder_names(name)) <= set(registry.names("encoder")):
-        if name in registry.names("generator"):
-            hint = f"to propose molecules: molgraph train-generator CORPUS -m {name}"
-            raise UsageError(f"{name} is a generator, which learns no targets", hint=hint)
-        known = sorted({*registry.names("method"), *registry.names("encoder")} - {GraphMethod.name})
-        raise UsageError(f"no model is named {name!r}", hint=nearest(name, known))
     own, inner = set(GraphMethod.param_names()) - {"encoder"}, encoder_params(name)
     _check_names(name, params, (*inner, *sorted(own)))
     nested = dict(params.pop("params", None) or {})
@@ -52,6 +46,28 @@ def make_method(name: str, **params: Any) -> Method:
         check_params(registry.get("encoder", one), own_params(nested, one, len(encoder_names(name))), owner=one)
     check_params(GraphMethod, params, owner=name)
     return GraphMethod(encoder=name, params=nested, **params)
+
+
+def method_class(name: str) -> type[Method]:
+    """The class of a model's method, without making one: that of the method, or of all encoders.
+
+    Raises:
+        UsageError: no such name; the hint has the nearest known ones.
+
+    Example:
+        >>> method_class("gin").name, method_class("random_forest").name
+        ('graph', 'random_forest')
+    """
+    if name in registry.names("method"):
+        cls: type[Method] = registry.get("method", name)
+        return cls
+    if set(encoder_names(name)) <= set(registry.names("encoder")):
+        return GraphMethod
+    if name in registry.names("generator"):
+        hint = f"to propose molecules: molgraph train-generator CORPUS -m {name}"
+        raise UsageError(f"{name} is a generator, which learns no targets", hint=hint)
+    known = sorted({*registry.names("method"), *registry.names("encoder")} - {GraphMethod.name})
+    raise UsageError(f"no model is named {name!r}", hint=nearest(name, known))
 
 
 def _check_names(owner: str, params: Mapping[str, Any], known: tuple[str, ...]) -> None:

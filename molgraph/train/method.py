@@ -34,7 +34,7 @@ from molgraph.train.engine import fit_network
 from molgraph.train.inference import FittedNetworks, predict_networks
 from molgraph.train.inputs import Input, encoder_names, trial_inputs
 from molgraph.train.large_graphs import refuse_large
-from molgraph.train.modelfile import load_model
+from molgraph.train.modelfile import load_start
 from molgraph.train.network import Network, build_network
 from molgraph.train.objective import make_objective
 from molgraph.train.optimizers import make_optimizer
@@ -280,12 +280,12 @@ class GraphMethod(Method):
         """The encoder that training starts from, whose hyper-parameters the encoder then has."""
         if self.init is None:
             return None
-        model = load_model(self.init)
+        model = load_start(self.init)
         if not isinstance(model.method, GraphMethod):
             raise UsageError(f"{self.init} holds a {model.kind}, no single encoder", hint="name a graph model's file")
         made = Start(Path(self.init), model.method, model.card.what or f"trained on {model.targets[0].name}")
         self.params = made.params_with(self.encoder, self.params or {})
-        self.set_params(**made.head_with(self.get_params(), GraphMethod().get_params()))
+        self.set_params(**made.head_with(self.get_params()))
         return made
 
     def build(self, inputs: Sequence[Input], *, d_extra: int, d_out: int, level: LevelName = "row") -> Network:

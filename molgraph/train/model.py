@@ -67,8 +67,7 @@ class Model:
     @property
     def kind(self) -> str:
         """What it is in words: its name, or ``ensemble of 5 dmpnn``."""
-        members = self.method.members
-        return f"ensemble of {len(members)} {members[0].model_name}" if members else self.name
+        return self.method.title if self.method.members else self.name
 
     def predict(self, data: Any, **columns: Any) -> Prediction:
         """Predict molecules.

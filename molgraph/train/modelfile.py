@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,22 @@ def load_model(path: str | os.PathLike[str]) -> Model:
         StorageError: no such file, or no permission.
     """
     return _load(model_path(path))[0]
+
+
+def load_start(path: str | os.PathLike[str]) -> Model:
+    """The model that a training starts from, read once however often the run asks; nobody may change it.
+
+    Raises:
+        ModelFileError, StorageError: as ``load_model``.
+    """
+    place = model_path(path)
+    known = place.stat() if place.is_file() else None
+    return _start(place, known and (known.st_mtime_ns, known.st_size))
+
+
+@lru_cache(maxsize=1)
+def _start(place: Path, content: tuple[int, int] | None) -> Model:
+    return load_model(place)
 
 
 @dataclass(frozen=True)

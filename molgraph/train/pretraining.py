@@ -67,10 +67,11 @@ class Start:
         prefix = "" if len(names) == 1 else f"{theirs}."
         return {**given, **{f"{prefix}{name}": value for name, value in own.items()}}
 
-    def head_with(self, given: Mapping[str, Any], default: Mapping[str, Any]) -> Mapping[str, Any]:
+    def head_with(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """The size of the head of a model that starts here, as far as the file sets it."""
+        usual = inspect.signature(type(self.method)).parameters
         for name, value in self.head.items():
-            if given[name] not in (default[name], value):
+            if given[name] not in (usual[name].default, value):
                 raise UsageError(
                     f"{name} is {given[name]!r}, and {value!r} in {self.path}",
                     hint="leave it out: a head that starts from a file has the file's size",

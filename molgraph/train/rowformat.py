@@ -174,7 +174,7 @@ class Numbers(RowFormat):
         np.lib.format.write_array_header_1_0(file, about | {"shape": shape})  # numpy leaves room for any number of rows
 
 
-class Records(RowFormat):
+class SDRecords(RowFormat):
     """An SD file: a record for each row, with the other columns as its fields.
 
     Values of atoms and bonds are property lists as RDKit writes and reads them (``atom.dprop.charge``), in the order of
@@ -211,7 +211,7 @@ def row_format(path: str) -> RowFormat:
     known: dict[str, RowFormat] = {".parquet": Parquet(), ".npy": Numbers()}
     for end, compressed in (("", False), (".gz", True)):
         known |= {f".csv{end}": Delimited(",", compressed), f".tsv{end}": Delimited("\t", compressed)}
-        known[f".sdf{end}"] = Records(compressed)
+        known[f".sdf{end}"] = SDRecords(compressed)
     for suffix, made in known.items():
         if name.endswith(suffix):
             return made

@@ -16,7 +16,7 @@ from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.graph_store import GraphStore
 
 
-class Part(NamedTuple):
+class InputBatch(NamedTuple):
     """One entity column of a batch."""
 
     batch: GraphBatch  # its graphs; where a row has several entity columns, each distinct entity once
@@ -31,7 +31,9 @@ class Sample:
 
     __slots__ = ("extra", "parts", "weights", "y")
 
-    def __init__(self, parts: tuple[Part, ...], extra: Tensor | None, y: Tensor | None, weights: Tensor | None) -> None:
+    def __init__(
+        self, parts: tuple[InputBatch, ...], extra: Tensor | None, y: Tensor | None, weights: Tensor | None
+    ) -> None:
         self.parts, self.extra, self.y, self.weights = parts, extra, y, weights
 
     def to(self, device: torch.device) -> Sample:
@@ -42,7 +44,7 @@ class Sample:
         def there(tensor: Tensor | None) -> Tensor | None:
             return None if tensor is None else tensor.to(device, non_blocking=True)
 
-        parts = tuple(Part(batch.to(device), there(of_row)) for batch, of_row in self.parts)
+        parts = tuple(InputBatch(batch.to(device), there(of_row)) for batch, of_row in self.parts)
         return Sample(parts, *map(there, (self.extra, self.y, self.weights)))
 
 
@@ -86,8 +88,8 @@ class Samples:
         parts = tuple(self._part(store, self.graph[rows, j]) for j, store in enumerate(self.stores))
         return Sample(parts, pick(self.extra, rows), pick(self.y, labels), pick(self.weights, labels))
 
-    def _part(self, store: GraphStore, graphs: np.ndarray) -> Part:
+    def _part(self, store: GraphStore, graphs: np.ndarray) -> InputBatch:
         if len(self.stores) == 1:
-            return Part(collate(store, graphs), None)
+            return InputBatch(collate(store, graphs), None)
         of_row, distinct = pd.factorize(graphs)
-        return Part(collate(store, distinct), torch.from_numpy(of_row.astype(np.int64, copy=False)))
+        return InputBatch(collate(store, distinct), torch.from_numpy(of_row.astype(np.int64, copy=False)))

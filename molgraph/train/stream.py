@@ -30,7 +30,7 @@ from molgraph.data.table_builder import SourceRows
 from molgraph.train.checkpoint import digest
 from molgraph.train.chunk_folder import ChunkFolder
 from molgraph.train.pipelined_predict import predict_tables
-from molgraph.train.rowformat import Records, RowFormat, arrange, row_format
+from molgraph.train.rowformat import RowFormat, SDRecords, arrange, row_format
 
 OnError = Literal["keep", "drop", "stop"]
 #: rows that are read, predicted and written at once; fixed, so that batches are the same in every run
@@ -171,7 +171,7 @@ def _predicted(
         job.source,
         chunk_rows=job.chunk_rows,
         keep_columns=job.keep_columns,
-        molblocks=isinstance(job.writer, Records),
+        molblocks=isinstance(job.writer, SDRecords),
         **job.options,
     )
     first = list(islice(every, 2))

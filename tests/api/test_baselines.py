@@ -49,7 +49,7 @@ OTHERS = {"epochs": 7, "batch_size": 17, "learning_rate": 0.0123, "warmup_epochs
 OTHERS |= {"patience": 9, "gradient_clip": 3.5, "class_weights": "balanced", "store": "auto", "seed": 11, "threads": 1}
 
 
-@pytest.mark.parametrize("name", sorted({*names("method"), *names("encoder")} - {"graph", "ensemble"}))
+@pytest.mark.parametrize("name", sorted({*names("method"), *names("encoder")} - {"graph", *names("wrapper")}))
 def test_no_training_option_reaches_a_method_that_means_something_else_by_it(name: str) -> None:
     """Each option reaches the parameter of its name or is refused; no other parameter changes."""
     own, descent = make_method(name).get_params(), make_method(name).gradient_descent
@@ -66,7 +66,7 @@ def test_no_training_option_reaches_a_method_that_means_something_else_by_it(nam
             assert method_of(RunConfig.from_dict(asked)).get_params() == base | ({key: value} if key in own else {})
 
 
-@pytest.mark.parametrize("name", [n for n in names("method") if n not in ("graph", "ensemble")])
+@pytest.mark.parametrize("name", [n for n in names("method") if n not in ("graph", *names("wrapper"))])
 def test_a_method_of_gradient_descent_is_one(name: str) -> None:
     declared = make_method(name).gradient_descent
     assert declared == ({"epochs", "batch_size"} <= set(make_method(name).param_names()))
@@ -141,16 +141,14 @@ def test_a_graph_model_says_where_features_depend_on_the_writing() -> None:
         assert any("stereocentres" in note for note in notes) is said
 
 
-def test_an_ensemble_is_told_how_its_members_take_the_runs_options(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_runs_options_reach_what_a_wrapper_wraps(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "molgraph"):
-        params = {"n": 2, "params": {"d_hidden": 4, "epochs": 1}}
-        method = method_of(recipe_of(None, {"model": "ensemble", "epochs": 3, "params": params}))
-        assert caplog.messages[-1] == (
-            "ensemble has no epochs: not used; -m dmpnn --ensemble 2 trains members with the run's settings"
-        )
+        params = {"n": 2, "params": {"d_hidden": 4, "batch_size": 8}}
+        method = method_of(recipe_of(None, {"model": "ensemble", "epochs": 1, "batch_size": 4, "params": params}))
+        assert [(m.epochs, m.batch_size) for m in method.members] == [(1, 8)] * 2 and not caplog.messages
         plain = recipe_of(None, {"model": "ensemble", "baseline": False})
         run_methods(plain, method, [series(24), series(8, 30), series(8, 40)], None)
         assert "training ensemble of 2 dmpnn" in caplog.messages
         caplog.clear()
-        method_of(recipe_of(None, {"model": "ensemble", "epochs": 3, "params": {"method": "random_forest"}}))
-        assert caplog.messages == ["ensemble has no epochs: not used"]
+        method_of(recipe_of(None, {"model": "ensemble(random_forest)", "epochs": 3}))
+        assert len(caplog.messages) == 1 and "epochs" in caplog.messages[0]

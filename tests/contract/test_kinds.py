@@ -12,6 +12,7 @@ from molgraph.base.registry import get, kinds, names
 from molgraph.chem.standardise import Preset
 from molgraph.data.featuriser import Featuriser
 from molgraph.data.splits.recipe import Splitter
+from molgraph.explain.explainer import Explainer
 from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.searches.search import Search
 from molgraph.nn.encoder import Encoder
@@ -20,10 +21,12 @@ from molgraph.nn.norms import Norm
 from molgraph.nn.readouts import Readout
 from molgraph.train.objective import Objective
 from molgraph.train.optimizers import MakeOptimizer, Schedule
+from molgraph.trust.wrapper import Wrapper
 
 #: the base class of a kind's classes, or the class of its instances
 CONTRACTS: dict[str, Any] = {
     "encoder": Encoder,
+    "explainer": Explainer,
     "featuriser": Featuriser,
     "generator": Generator,
     "joiner": Joiner,
@@ -38,6 +41,7 @@ CONTRACTS: dict[str, Any] = {
     "search": Search,
     "split": Splitter,
     "standardiser": Preset,
+    "wrapper": Wrapper,
 }
 HERE = Path(__file__).parent
 TOGETHER = {"schedule": "optimizer"}  # kinds that have a page and a file of trials with another one

@@ -20,8 +20,9 @@ REACH: dict[str, tuple[str, ...]] = {
     "evaluate": ("base", "chem", "data"),
 }
 REACH["train"] = (*REACH["models"], "models", "evaluate")
-REACH["trust"] = REACH["generate"] = REACH["auxiliary"] = (*REACH["train"], "train")
-REACH["api"] = (*REACH["trust"], "trust", "generate", "auxiliary")
+REACH["trust"] = REACH["explain"] = REACH["study"] = REACH["generate"] = (*REACH["train"], "train")
+REACH["auxiliary"] = (*REACH["trust"], "trust", "explain", "study", "generate")
+REACH["api"] = (*REACH["auxiliary"], "auxiliary")
 REACH["cli"] = (*REACH["api"], "api")
 # Modules that stand at the top of the package, and the layer that each belongs to.
 TOP = {"__main__": "cli"}

@@ -19,7 +19,7 @@ from molgraph.nn.attention_readouts import Set2Set
 from molgraph.nn.messages import EdgeNetwork
 from molgraph.nn.perceptron import ACTIVATIONS, Perceptron, make_activation
 from molgraph.nn.propagate import propagate
-from molgraph.nn.readouts import Norm
+from molgraph.nn.readouts import NormReadout
 from molgraph.nn.relation import Relation
 from molgraph.nn.updates import GRU
 from molgraph.train.optimizers import make_optimizer
@@ -77,7 +77,7 @@ def test_readouts_are_known_by_name() -> None:
     assert {"mean", "norm", "set2set", "sum"} <= set(names("readout"))
     with pytest.raises(UsageError, match="set2set"):
         get("readout", "set2sets")
-    assert Norm(4, norm=2.0)(torch.ones(5, 4), TO_GRAPHS)[0][0].tolist() == [1.5] * 4
+    assert NormReadout(4, norm=2.0)(torch.ones(5, 4), TO_GRAPHS)[0][0].tolist() == [1.5] * 4
 
 
 def test_set2set_and_gru_have_finite_gradients_for_a_graph_without_rows() -> None:

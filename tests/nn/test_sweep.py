@@ -14,7 +14,7 @@ from molgraph.data.featurize import featurize
 from molgraph.models.dag import DAG
 from molgraph.nn import relations
 from molgraph.nn.relation import Relation
-from molgraph.nn.sweep import schedule, sweep
+from molgraph.nn.sweep import sweep, waves_of
 
 
 def random_trees(seed: int, n: int) -> Relation:
@@ -57,7 +57,7 @@ def test_messages_up_and_down_random_trees_are_those_of_a_recursion(seed: int, n
         return lift(cell(heard, inputs))
 
     found = sweep(
-        x, schedule(relation), d_state=3, edge_rows=edges, message=lambda h, x, e: h * e, update=update
+        x, waves_of(relation), d_state=3, edge_rows=edges, message=lambda h, x, e: h * e, update=update
     )  # fmt: skip
     expected = one_by_one(x, relation, edges, lambda heard, inputs: update(inputs, heard))
     torch.testing.assert_close(found, expected)
@@ -69,7 +69,7 @@ def test_messages_up_and_down_random_trees_are_those_of_a_recursion(seed: int, n
 
 def test_each_row_comes_after_those_it_hears_from() -> None:
     relation = random_trees(7, 60)
-    waves = schedule(relation).waves
+    waves = waves_of(relation).waves
     assert sorted(torch.cat([wave.rows for wave in waves]).tolist()) == list(range(60))
     when = {row: k for k, wave in enumerate(waves) for row in wave.rows.tolist()}
     pairs = list(zip(relation.source.tolist(), relation.target.tolist(), strict=True))
@@ -80,7 +80,7 @@ def test_each_row_comes_after_those_it_hears_from() -> None:
 def test_a_cycle_is_an_error(pairs: list[tuple[int, int]], words: str) -> None:
     source, target = torch.tensor(pairs).T
     with pytest.raises(ValueError, match=words):
-        schedule(Relation.from_pairs(source, target, 3, 3))
+        waves_of(Relation.from_pairs(source, target, 3, 3))
 
 
 SMILES = ["CCO", "C1CC1C", "c1ccc2ccccc2c1", "[Na+].[Cl-]", "C", "CC(C)(C)C1CCCCC1"]

@@ -119,7 +119,7 @@ class OwnTable(Section):
         return self.model_dump(include={"smiles", "sequence", "geometry", "id", "weight", "features", "qualifiers"})
 
 
-class Search(Section):
+class Tuning(Section):
     """How a method's own parameters are searched, inside the training rows."""
 
     trials: Positive = 20  # how many sets of parameters are tried
@@ -137,7 +137,7 @@ class BenchMethod(Section):
     label: Label = ""  # on the board and in paths; by default the method's name
     params: Params = Field(default_factory=dict)
     inputs: Annotated[tuple[str, ...], Field(min_length=1)] | None = None  # the entity columns that it is given, or all
-    search: Search | None = None
+    search: Tuning | None = None
     skip: tuple[str, ...] = ()  # datasets, or labels of splits, that it is not run on; the recipe's comments say why
 
     @model_validator(mode="before")

@@ -36,7 +36,7 @@ WHOLE = 0.01  # what the probabilities of a row may lack of 1
 ROW_BYTES = 65_536  # of a row of predictions, at most
 
 
-class Card(Section):
+class SubmissionCard(Section):
     """How the predictions of a submission were made, in the words of its authors."""
 
     called: ClassVar[str] = "card"
@@ -59,7 +59,7 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
         records: what the run's folder holds.
         predictions: a csv file of the rows of ``test.csv`` files, with a column for each target (of a class the
             probability of class 1, ``target:class`` for several). Each split of a dataset that it has is whole.
-        card: a toml file with the keys of ``Card``.
+        card: a toml file with the keys of ``SubmissionCard``.
         reproduced: by whom, and how, the predictions were made again, as who keeps the board knows it; without it the
             row is marked self-reported.
 
@@ -71,7 +71,7 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
             another split, or labels in the place of predictions.
         UsageError: a card with unknown keys, or a name that a method or another submission has.
     """
-    about = Card.from_dict(read_toml(card, 'name = "mine"', "card"))
+    about = SubmissionCard.from_dict(read_toml(card, 'name = "mine"', "card"))
     if about.name in {method.row for method in records.recipe.method if method.kind != "external"}:
         raise UsageError(f"the run has a method called {about.name!r}", hint="give the card another name")
     if (kept := records.out / SUBMITTED / f"{about.name}.json").exists():

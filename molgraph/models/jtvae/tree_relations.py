@@ -14,7 +14,7 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.color_refinement import acyclic_colors, distinct_rows
 from molgraph.nn.relation import Relation
 from molgraph.nn.relations import once_a_batch
-from molgraph.nn.sweep import Schedule, schedule
+from molgraph.nn.sweep import Waves, waves_of
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class TreeMessages:
         inward: from messages to the nodes that they reach.
     """
 
-    waves: Schedule
+    waves: Waves
     leaves: Int[Tensor, " messages"]
     up: Int[Tensor, " nodes"]
     down: Int[Tensor, " nodes"]
@@ -130,7 +130,7 @@ def _messages(code: np.ndarray, parent: np.ndarray, root: np.ndarray, *, earlier
     up[child], down[child] = row[up[child]], row[down[child]]
     up[root] = down[root] = m
     return TreeMessages(
-        schedule(alike) if m else Schedule((), torch.zeros(0, dtype=torch.int64)),
+        waves_of(alike) if m else Waves((), torch.zeros(0, dtype=torch.int64)),
         put(leaves[first]), put(up), put(down), _relation(row, reached, m, n),
     )  # fmt: skip
 

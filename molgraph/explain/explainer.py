@@ -1,0 +1,61 @@
+"""Define ``Explainer``: reads a fitted encoder and gives values to the atoms, bonds or fragments of molecules."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+import pandas as pd
+
+from molgraph.data.batch import GraphBatch
+
+Level = Literal["atom", "bond", "fragment"]
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """Values of the parts of molecules, and how each molecule is drawn with them.
+
+    Args:
+        level: what has a value.
+        values: a row an atom, bond or fragment: ``molecule`` (its number), ``atom`` (of a bond ``other`` too, the larger
+            number), ``value``, and columns of the explainer's own.
+        drawings: for each drawing the number of its molecule and keywords of ``molgraph.chem.draw.draw_molecule``.
+        captions: words under each drawing, after the SMILES.
+        notes: sentences on what the values are, and are not.
+    """
+
+    level: Level
+    values: pd.DataFrame
+    drawings: Sequence[tuple[int, Mapping[str, Any]]]
+    captions: Sequence[str]
+    notes: tuple[str, ...] = ()
+
+
+class Explainer(ABC):
+    """The base class of explainers, registered with ``@register("explainer", name)``; settings are keyword arguments.
+
+    ``reads``: what a model must have, in words; ``model``: one that has it. An explainer asks for a capability of the
+    encoder (a Protocol), never for its class, so that other encoders can be read too.
+    """
+
+    reads: str = ""
+    model: str = ""
+    small: Mapping[str, Any] = MappingProxyType({})
+
+    @abstractmethod
+    def can_read(self, encoder: Any) -> bool:
+        """Whether the encoder has it."""
+
+    @abstractmethod
+    def explain(self, encoder: Any, batch: GraphBatch, smiles: Sequence[str]) -> Attribution:
+        """The values of the molecules of a batch.
+
+        Args:
+            encoder: fitted, in evaluation mode, one that ``can_read`` accepts; gradients are off.
+            batch: a graph for each molecule, of no atoms for one that cannot be read.
+            smiles: each molecule, its atoms in the order of the batch.
+        """
