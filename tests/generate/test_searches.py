@@ -129,31 +129,24 @@ def test_diversity_acts_where_nothing_is_known_yet(space: NearestMolecule) -> No
     assert volume[1] > volume[0] + 1, volume
 
 
-def top(calls: OracleCalls) -> list[str]:
-    """The ten best molecules."""
-    return sorted(calls.scored, key=lambda text: -calls.scored[text].total)[:10]
-
-
 def test_graph_ga_climbs_by_its_scores_alone() -> None:
     """It comes nearer to a molecule than a sampling of the list that it begins with, and not by shuffled scores."""
-    aim = "Cc1ccc(-c2cc(C(F)(F)F)nn2-c2ccc(S(N)(=O)=O)cc2)cc1"
-    near = Molecules([aim])
+    near = Molecules(["Cc1ccc(-c2cc(C(F)(F)F)nn2-c2ccc(S(N)(=O)=O)cc2)cc1"])
 
-    def shuffled(text: str) -> float:
-        return float(near.nearest([text]).similarity[0] * 1e6 % 1)
+    def similar(text: str) -> float:
+        return float(near.nearest([text]).similarity[0])
 
-    best = {}
-    for name, oracle in (
-        ("sampling", f"similarity({aim})"),
-        ("graph-ga", f"similarity({aim})"),
-        ("graph-ga", shuffled),
+    best = []
+    for name, score in (
+        ("sampling", similar),
+        ("graph-ga", lambda text: similar(text) * 1e6 % 1),
+        ("graph-ga", similar),
     ):
-        calls = OracleCalls(read_oracle(oracle), 400)
+        calls = OracleCalls(read_oracle(score), 400)
         run_search(None, calls, make_search(name), seed=1)
         assert len(calls.scored) == 400 and not any(map(why_unreadable, calls.scored))
-        best[name, oracle] = near.nearest(top(calls)).similarity.mean()
-    plain, climbed, lost = best.values()
-    assert climbed > plain + 0.1 > lost, best
+        best.append(np.sort(near.nearest([*calls.scored]).similarity)[-10:].mean())
+    assert best[2] > max(best[:2]) + 0.05, best
 
 
 def test_graph_ga_begins_at_the_starts_and_keeps_the_best() -> None:

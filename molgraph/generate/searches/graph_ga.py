@@ -19,7 +19,7 @@ from molgraph.generate.searches.search import Proposals, Search
 TRIES = 5  # children for each place, at most
 
 
-@register("search", "graph-ga", summary="a genetic algorithm on molecular graphs, which needs no model",
+@register("search", "graph-ga", summary="genetic algorithm on molecular graphs; needs no model",
           paper="Jensen 2019, Chem. Sci. 10:3567")  # fmt: skip
 class GraphGA(Search):
     """``child = mutate(cross(a, b))``, parents of the best molecules so far with chances by their scores.
@@ -30,7 +30,7 @@ class GraphGA(Search):
     differ: its limit is drawn around the mean of ZINC for each child, and its rings have six atoms at most, here seven.
 
     Args:
-        population: molecules that may become parents.
+        population: molecules that may become parents; fewer than the paper's 100, for budgets of some hundred calls.
         initial: draws that are scored before the first child; none where there are starts or known molecules.
         mutation_rate: share of the children of two parents that are mutated.
         max_atoms: heavy atoms of a child, at most.
@@ -42,8 +42,8 @@ class GraphGA(Search):
     def __init__(
         self,
         *,
-        population: Annotated[int, Range(2, 100_000)] = 100,
-        initial: Annotated[int, Range(2, 100_000)] = 100,
+        population: Annotated[int, Range(2, 100_000)] = 30,
+        initial: Annotated[int, Range(2, 100_000)] = 60,
         mutation_rate: Annotated[float, Range(0.0, 1.0)] = 0.5,
         max_atoms: Annotated[int, Range(3, 500)] = 50,
     ) -> None:
