@@ -117,17 +117,8 @@ def interpolate(
     _check_out(out, model)
     from molgraph import api
 
-    found = api.interpolate(
-        model,
-        a,
-        b,
-        steps=steps,
-        path="linear" if path == "linear" else "spherical",
-        seed=seed,
-        temperature=temperature,
-        device=device,
-        threads=threads,
-    )
+    how = {"seed": seed, "temperature": temperature, "device": device, "threads": threads}
+    found = api.interpolate(model, a, b, steps=steps, path="linear" if path == "linear" else "spherical", **how)
     words = f"{len(found):,} points, {int(found['valid'].sum()):,} valid"
     ends = (_likeness(a, found["like_a"].iloc[:1]), _likeness(b, found["like_b"].iloc[-1:]))
     _write(found, out, "; ".join(filter(None, [words, *ends])))

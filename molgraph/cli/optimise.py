@@ -15,13 +15,7 @@ from molgraph.cli.options import argument as word
 def optimise(
     model: Annotated[str | None, word("A generator's file (.mgm); --search graph-ga needs none.")] = None,
     oracle: Annotated[
-        str,
-        option(
-            "WORDS",
-            "What to make better: qed, FILE.mgm, FILE.py:FUNCTION, several with weights and bounds.",
-            "--oracle",
-            "--objective",
-        ),
+        str, option("WORDS", "To make better: qed, A.mgm, mine.py:f, several with bounds.", "--oracle", "--objective")
     ] = "qed",
     search: Annotated[str, option("NAME", "ascent, bayes, cyclegan; graph-ga without a model; sampling.")] = "ascent",
     budget: Annotated[int, option("N", "Oracle calls, one for each distinct molecule.")] = 1000,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from molgraph.base.registry import entry, names
 from molgraph.chem.smiles import why_unreadable
 from molgraph.data.sources import builtin
 from molgraph.generate.oracles.combined import read_oracle
-from molgraph.generate.oracles.journal import OracleCalls
+from molgraph.generate.oracles.journal import OracleCalls, Scored
 from molgraph.generate.oracles.oracle import FunctionOracle
 from molgraph.generate.run_search import run_search, standard_starts
 from molgraph.generate.searches.latent import LatentSearch
@@ -24,6 +25,17 @@ STARTS = ["CCOc1ccccc1", "CC(=O)Nc1ccc(O)cc1"]
 @pytest.fixture(scope="module")
 def latent() -> NearestMolecule:
     return latent_generator(builtin.chembl2321810(), d=4)
+
+
+class Stopped(OracleCalls):
+    """Calls that end with Ctrl-C after so many."""
+
+    stop = -1
+
+    def _compute(self, *args: Any, **how: Any) -> list[Scored]:
+        if len(self.scored) == self.stop:
+            raise KeyboardInterrupt
+        return super()._compute(*args, **how)
 
 
 def made(name: str, latent: NearestMolecule) -> tuple[NearestMolecule | None, Search]:
@@ -64,17 +76,16 @@ class TestEverySearch:
     def test_a_stopped_run_goes_on_as_if_it_never_stopped(
         self, name: str, latent: NearestMolecule, tmp_path: Path
     ) -> None:
-        counted, stop = list[str](), 0
+        counted = list[str]()
 
         def letters(text: str) -> float:
-            if len(counted) == stop:
-                raise KeyboardInterrupt
             counted.append(text)
             return len(text)
 
-        def run(journal: str) -> list[str]:
+        def run(journal: str, stop: int = -1) -> list[str]:
             generator, search = made(name, latent)
-            calls = OracleCalls(read_oracle(FunctionOracle(letters, version="1")), 40, journal=tmp_path / journal)
+            calls = Stopped(read_oracle(FunctionOracle(letters, version="1")), 40, journal=tmp_path / journal)
+            calls.stop = stop
             starts = standard_starts([str(latent.smiles[3])])
             try:
                 run_search(generator, calls, search, starts=starts, batch=8, seed=2)
@@ -83,15 +94,12 @@ class TestEverySearch:
             assert next(iter(calls.scored)) == starts[0] and len(calls.scored) <= 40
             return [*calls.scored]
 
-        stop = -1
         whole, n = run("whole"), len(counted)
         assert n == len(whole) > 30, "each molecule is one call"
         counted.clear()
-        stop = 27
         with pytest.raises(KeyboardInterrupt):
-            run("cut")
-        stop = -1
-        assert run("cut") == whole and len(counted) == n
+            run("cut", stop=27)
+        assert len(counted) == 27 and run("cut") == whole and len(counted) == n
 
     def test_scores_that_say_nothing_end_no_search(self, name: str, latent: NearestMolecule) -> None:
         for value in (0.0, np.nan):
