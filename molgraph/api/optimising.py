@@ -1,4 +1,4 @@
-"""Search a generator's latent space for molecules with a better objective."""
+"""Search for molecules that are better by an oracle."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import numpy as np
 import pandas as pd
 
 from molgraph.api.prediction import load, set_running
-from molgraph.base.contracts import Generator, LatentGenerator
+from molgraph.base.contracts import Generator
 from molgraph.base.errors import DataError, UsageError
 from molgraph.chem.identity import canonical_smiles
 from molgraph.data.read import read_table
 from molgraph.data.table import Table
 from molgraph.generate.control import judge, make_control
-from molgraph.generate.known import place_known, read_known
-from molgraph.generate.latent_search import Decoded, run_search, standard_starts
+from molgraph.generate.known import read_known, value_known
 from molgraph.generate.optimised import Optimised, annotated, best_so_far, ranked, rows_of
-from molgraph.generate.oracles.combined import Combined, Term, read_objective
+from molgraph.generate.oracles.combined import Combined, Term, read_oracle
 from molgraph.generate.oracles.journal import SECONDS, OracleCalls
 from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.oracles.similarity import Nearest, Similarity
+from molgraph.generate.run_search import Proposed, run_search, standard_starts
 from molgraph.generate.searches.search import make_search
 from molgraph.train.model import Model
 
@@ -33,8 +33,8 @@ logger = logging.getLogger("molgraph")
 
 
 def optimise(
-    model: Model | str | os.PathLike[str],
-    objective: str | Path | Oracle | Callable[[str], float] | Mapping[str, Any] = "qed",
+    model: Model | str | os.PathLike[str] | None = None,
+    oracle: str | Path | Oracle | Callable[[str], float] | Mapping[str, Any] = "qed",
     *,
     search: str = "ascent",
     budget: int = 1000,
@@ -55,101 +55,110 @@ def optimise(
     threads: int | None = None,
     journal: str | Path | None = None,
     report: str | Path | None = None,
+    objective: Any = None,
 ) -> Optimised:
-    """Search for molecules that are better by an objective, in the latent space of a generator.
+    """Search for molecules that are better by an oracle.
 
     Args:
-        model: a generator with a latent space, or the path of its file.
-        objective: ``"qed"``, ``"qed:1,sa<4"``, ``"assay.mgm#pIC50:1,alerts<1"``, a TOML file, a mapping of the same, or
-            a function of one SMILES. Molecules outside a bound are kept, behind those within; bounds that are read off
-            the structure (similarity, RDKit's properties) are checked before a call, and no call is spent outside them.
+        model: a generator, or the path of its file. ``ascent``, ``bayes`` and ``cyclegan`` move in its latent space;
+            ``graph-ga`` takes its draws as the first molecules, and needs none: without it molecules go through the
+            preset ``standard``, and where no start or known molecule is named either, those of RDKit's NCI list come
+            first. ``sampling`` draws from the generator, or from that list.
+        oracle: ``"qed"``, ``"qed:1,sa<4"``, ``"assay.mgm#pIC50:1,alerts<1"``, ``"./mine.py:function"``, a TOML file, a
+            mapping of the same, or a function of one SMILES. Molecules outside a bound are kept, behind those within;
+            bounds that are read off the structure (similarity, RDKit's properties) are checked before a call, and no
+            call is spent outside them.
         search: a registered search; ``molgraph.names("search")``.
         budget: oracle calls; a call is a distinct molecule.
-        start: a molecule to begin at, or several; the prior's if not given. It is scored and compared with after the
-            generator's preset, as everything that is decoded: without salts and charges.
+        start: a molecule to begin at, or several. It is scored and compared with after the generator's preset, as
+            everything that is proposed: without salts and charges.
         similarity: the lowest Tanimoto similarity to the start that a molecule may have.
         known: a table of molecules that the search learns from before its first call, and that are never called. A
-            part of the objective has its values in a column of its name, or of its model's target; others are computed,
+            part of the oracle has its values in a column of its name, or of its model's target; others are computed,
             outside the budget. Rows without a value or a latent vector are counted in ``notes``.
         reference: a table of molecules, best the property model's training table: the nearest of them to each result is
             shown; ``known`` if not given.
         max_distance: the largest ``1 - similarity`` to the nearest molecule of ``reference``, beyond which the property
             model is not trusted.
         control: a second opinion that the search does not see: a model (``.mgm``), or a table with the target of the
-            objective's model, on whose molecules a random forest is trained but for those that the model learnt from.
-        compare: also sample the prior, or around the starts, with as many calls, for comparison.
+            oracle's model, on whose molecules a random forest is trained but for those that the model learnt from.
+        compare: also sample as many molecules without learning, for comparison.
         batch: molecules scored between two proposals of the search.
-        diversity: weight of a batch's determinantal diversity, 0 to 1.
+        diversity: weight of a batch's determinantal diversity, 0 to 1; at 0 the most promising proposals are scored.
         seconds: how long an oracle call may take.
         seed: the same seed gives the same molecules.
         params: the search's own parameters.
         temperature: of decoding; the model's own if not given.
         device, threads: where the generator runs.
-        journal: a file that keeps the calls, so that the same call goes on after a kill, and searches for the same
-            objective share them. A function needs a version for it: ``FunctionOracle(function, version="1")``.
+        journal: a file that keeps the calls, so that the same call goes on after a kill, and searches by the same
+            oracle share them. A function needs a version for it: ``FunctionOracle(function, version="1")``.
         report: an HTML page to write.
+        objective: the former name of ``oracle``.
 
     Returns:
         The scored molecules, the best first.
 
     Raises:
-        UsageError: the model has no latent space, or a name or value is not known. DataError: a start that cannot be
-            read or encoded, an objective that scores no molecule.
+        UsageError: the model is not what the search needs, or a name or value is not known. DataError: a start that
+            cannot be read or encoded, an oracle that scores no molecule.
+
+    Example:
+        >>> found = optimise(oracle="logp", search="graph-ga", budget=6, start="CCO", compare=False)
+        >>> len(found), found.to_frame()["objective"].max() > -0.1
+        (6, True)
     """
     if not (batch >= 1 and 0 <= diversity <= 1):
         raise UsageError(f"batch is {batch} and diversity {diversity}", hint="batch 1 or more, diversity from 0 to 1")
-    loaded = model if isinstance(model, Model) else load(model)
-    space = latent_space(loaded)
+    loaded = load(model) if isinstance(model, str | os.PathLike) else model
+    generator, preset = (None, "standard") if loaded is None else (_generator(loaded), loaded.standardiser)
     written = [start] if isinstance(start, str) and start else [*start]
-    starts = standard_starts(written, loaded.standardiser)
-    asked = read_objective(objective, starts[0] if starts else "")
-    given = None if known is None else read_known(known, asked)
+    starts = standard_starts(written, preset)
+    total = read_oracle(oracle if objective is None else objective, starts[0] if starts else "")
+    given = None if known is None else read_known(known, total)
     if reference is None and given is not None:
         reference = given.table
     near = None if reference is None else Nearest(reference if isinstance(reference, Table) else read_table(reference))
-    asked = _bounded(asked, starts, similarity, near, max_distance)
-    how: dict[str, Any] = {"standardiser": loaded.standardiser, "batch": batch, "diversity": diversity, "seed": seed}
-    made, before, decoded = make_search(search, **(params or {})), space.get_params(), Decoded()
-    calls = OracleCalls(asked, budget, journal=journal, seconds=seconds)
-    second = None if control is None else make_control(control, asked, seed)
-    curves, interrupted, told, shortened = {}, False, None, ""
+    total = _bounded(total, starts, similarity, near, max_distance)
+    how: dict[str, Any] = {"standardiser": preset, "batch": batch, "diversity": diversity, "seed": seed}
+    made, proposed = make_search(search, **(params or {})), Proposed()
+    before = {} if generator is None else generator.get_params()
+    calls = OracleCalls(total, budget, journal=journal, seconds=seconds)
+    second = None if control is None else make_control(control, total, seed)
+    curves, interrupted = {}, False
     try:
-        set_running(space, {"temperature": temperature, "device": device, "threads": threads})
+        if generator is not None:
+            set_running(generator, {"temperature": temperature, "device": device, "threads": threads})
         try:
-            if given is not None:
-                told = place_known(space, calls, given, loaded.standardiser)
-            n_known = 0 if told is None else len(told.z)
-            shortened = made.fit_into(budget, n_known, fixed="initial" in (params or {}))
-            run_search(space, calls, made, starts=starts, known=told, decoded=decoded, **how)
-            curves[search] = best_so_far(calls)
-            if compare and search != "sampling":
-                plain = OracleCalls(asked, budget, seconds=seconds)
+            told = None if given is None else value_known(calls, given, preset)
+            run_search(generator, calls, made, starts=starts, known=told, proposed=proposed, **how)
+            curves[made.name] = best_so_far(calls)
+            if compare and made.name != "sampling":
+                plain = OracleCalls(total, budget, seconds=seconds)
                 plain.resumed, plain.known = dict(calls.scored), calls.known  # what was scored is not scored again
-                run_search(space, plain, make_search("sampling"), starts=starts, **how)
+                run_search(generator, plain, make_search("sampling"), starts=starts, **how)
                 curves["sampling"] = best_so_far(plain)
         except KeyboardInterrupt:
             interrupted = True
-            curves.setdefault(search, best_so_far(calls))
+            curves.setdefault(made.name, best_so_far(calls))
     finally:
-        space.set_params(**before)
+        if generator is not None:
+            generator.set_params(**before)
         calls.close()
-    about = [] if second is None else [second.note]
-    notes = [*_changed(written, starts), shortened, told and told.note, decoded.sentence, *decoded.notes, *about]
+    notes = [*_changed(written, starts), proposed.sentence, *proposed.notes, "" if second is None else second.note]
     rows = ranked(calls)
-    if not interrupted and not any(np.isfinite(one.objective) for one in rows):
+    if not interrupted and not any(np.isfinite(one.total) for one in rows):
         reason = f": {rows[0].smiles}: {rows[0].reason}" if rows else ""
         raise DataError(
-            f"the objective scored none of {len(rows):,} molecules{reason}",
+            f"the oracle scored none of {len(rows):,} molecules{reason}",
             hint="try it on one molecule first" if rows else "look at what the generator draws: molgraph generate",
         )
-    frame = rows_of(rows, asked, starts)
-    said = tuple(filter(None, notes))
-    found = Optimised(frame, asked.words, search, budget, curves, notes=said, interrupted=interrupted)
+    frame, said = rows_of(rows, total, starts), tuple(filter(None, notes))
+    found = Optimised(frame, total.words, made.name, budget, curves, notes=said, interrupted=interrupted)
     if interrupted:  # there is a second to write what is known
         return found
-    judged = None if second is None else judge(second, frame, asked)
+    judged = None if second is None else judge(second, frame, total)
     molecules, scores = None if near is None else near.molecules, None if judged is None else judged.scores
-    frame = annotated(frame, asked, generator=loaded, reference=molecules, control=scores)
+    frame = annotated(frame, total, generator=loaded, reference=molecules, control=scores)
     if judged is not None:
         found = replace(found, guard=judged.guard, notes=(*said, *judged.notes))
     found = replace(found, frame=frame)
@@ -158,15 +167,13 @@ def optimise(
     return found
 
 
-def latent_space(model: Model) -> LatentGenerator:
-    """The generator of a model; ``UsageError`` where it has no latent space."""
-    if isinstance(model.method, LatentGenerator):
-        return model.method
+def _generator(model: Model) -> Generator:
+    """The generator of a model; ``UsageError`` where it is none."""
     if isinstance(model.method, Generator):
-        words = f"{model.kind} draws molecules letter by letter and has no latent space to search"
-    else:
-        words = f"{model.kind} predicts molecules and proposes none"
-    raise UsageError(words, hint="train a generator with one: molgraph train-generator CORPUS --model jtvae")
+        return model.method
+    words = f"{model.kind} predicts molecules and proposes none"
+    hint = "name a generator, or leave the model out: --search graph-ga needs none; a property model is an --oracle"
+    raise UsageError(words, hint=hint)
 
 
 def write_page(found: Optimised, path: str | Path, starts: Sequence[str] = ()) -> Path:
@@ -177,12 +184,12 @@ def write_page(found: Optimised, path: str | Path, starts: Sequence[str] = ()) -
     return write_search_report(
         path,
         frame=found.frame,
-        objective=found.objective,
+        oracle=found.oracle,
         search=found.search,
         curves=found.best_so_far,
         watched=None
         if guard is None
-        else pd.DataFrame({"call": guard.calls, "objective": guard.objective, "control": guard.control}),
+        else pd.DataFrame({"call": guard.calls, "oracle": guard.oracle, "control": guard.control}),
         verdict="" if guard is None else guard.sentence,
         tag="" if guard is None else guard.tag,
         lead=found.sentence,
@@ -192,9 +199,9 @@ def write_page(found: Optimised, path: str | Path, starts: Sequence[str] = ()) -
 
 
 def _bounded(
-    asked: Combined, starts: Sequence[str], similarity: float | None, near: Nearest | None, max_distance: float | None
+    total: Combined, starts: Sequence[str], similarity: float | None, near: Nearest | None, max_distance: float | None
 ) -> Combined:
-    """The objective with the bounds that options set."""
+    """The oracle with the bounds that options set."""
     more = []
     if similarity is not None:
         if not 0 <= similarity <= 1:
@@ -210,7 +217,7 @@ def _bounded(
         if not 0 <= max_distance <= 1:
             raise UsageError(f"max_distance is {max_distance}", hint="1 - Tanimoto similarity, from 0 to 1")
         more.append(Term(near, "nearest", 0.0, low=1 - max_distance))
-    return asked.with_terms(*more) if more else asked
+    return total.with_terms(*more) if more else total
 
 
 def _changed(written: Sequence[str], starts: Sequence[str]) -> list[str]:

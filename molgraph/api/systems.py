@@ -114,7 +114,7 @@ VERBS = (
         "--diversity",
         "molgraph.generate.diversity",
         "Parker-Holder et al. 2020, NeurIPS",
-        "molgraph optimise jtvae-zinc --objective qed --search bayes --diversity 0.7 -o best.csv",
+        "molgraph optimise jtvae-zinc --oracle qed --search bayes --diversity 0.7 -o best.csv",
     ),
     Built(
         SystemCard(

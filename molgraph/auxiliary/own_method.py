@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import os
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
-from importlib import import_module
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Self
 
@@ -18,13 +13,13 @@ from sklearn.base import BaseEstimator, clone
 
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.base.import_path import load_object
 from molgraph.chem.fingerprints import morgan
 from molgraph.data.labels import check_targets
 from molgraph.data.table import Table
 from molgraph.train.make_method import make_method
 
 Reads = Literal["", "fingerprints", "smiles"]
-IMPORT_SECONDS = 120.0  # that a module may take
 PROBABLE = "a score from 0 to 1 for class 1"
 UNWEIGHED = "the rows' weights were not used: its fit takes no sample_weight"
 
@@ -48,48 +43,6 @@ def make_own(path: str, *, reads: Reads = "", **params: Any) -> Method:
     if isinstance(found, type) and issubclass(found, Method):
         return found(**params)
     return OwnMethod(path, params, reads=reads)
-
-
-def load_object(path: str) -> Any:
-    """What an import path ``module:object`` names; modules are looked for in the working folder too."""
-    module, _, name = path.partition(":")
-    here, process = str(Path.cwd()), os.getpid()
-    if here not in sys.path and "" not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        with _at_most(IMPORT_SECONDS), redirect_stdout(sys.stderr):
-            found = getattr(import_module(module), name)
-    except AttributeError as error:
-        raise UsageError(f"{module} has no {name!r}", hint=nearest(name, dir(sys.modules[module]))) from error
-    except (Exception, SystemExit) as error:  # it is somebody else's code, which may raise anything
-        raise UsageError(
-            f"{path!r} cannot be imported: {error}", hint=f"looked in {here} and installed ones"
-        ) from error
-    finally:
-        if os.getpid() != process:  # the module forked, and this is its child
-            os._exit(0)
-    if not callable(found) and not isinstance(found, BaseEstimator):
-        raise UsageError(f"{path!r} is a {type(found).__name__}", hint="name an estimator, a class or a function")
-    return found
-
-
-@contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
-    """Raise ``TimeoutError`` after so many seconds, where the system has alarms and this is the main thread."""
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def end(*_: Any) -> NoReturn:
-        raise TimeoutError(f"it took more than {seconds:g} s")
-
-    before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 class OwnMethod(Method):

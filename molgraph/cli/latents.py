@@ -1,4 +1,4 @@
-"""``molgraph encode``, ``decode``, ``interpolate`` and ``neighbours``: work in a generator's latent space."""
+"""``molgraph latent encode``, ``decode``, ``interpolate`` and ``neighbours``: work in a generator's latent space."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def encode(
     Columns: id, smiles, reason, z0, z1, ... A molecule that has no vector
     (it cannot be read, or has a part that the model does not know) stays a
     row, with its reason. A npy file has the vectors alone, NaN where there is
-    none. `molgraph decode` reads all three.
+    none. `molgraph latent decode` reads all three.
 
     Examples:
-        molgraph encode gen.mgm library.smi -o latents.csv
-        molgraph encode gen.mgm CCO c1ccccc1O
-        molgraph encode gen.mgm library.csv --smiles structure -o latents.npy
+        molgraph latent encode gen.mgm library.smi -o latents.csv
+        molgraph latent encode gen.mgm CCO c1ccccc1O
+        molgraph latent encode gen.mgm library.csv --smiles structure -o latents.npy
 
     In Python: molgraph.encode("gen.mgm", ["CCO", "c1ccccc1O"])
     """
@@ -60,7 +60,7 @@ def encode(
 
 def decode(
     model: ModelFile,
-    latents: Annotated[str, argument("What `molgraph encode` wrote: csv, parquet or npy.")],
+    latents: Annotated[str, argument("What `molgraph latent encode` wrote: csv, parquet or npy.")],
     out: Out = "-",
     seed: Seed = 0,
     temperature: Temperature = None,
@@ -74,8 +74,8 @@ def decode(
     z0, z1, ... alone.
 
     Examples:
-        molgraph decode gen.mgm latents.csv -o decoded.csv
-        molgraph decode gen.mgm latents.npy --seed 1 --temperature 0.5
+        molgraph latent decode gen.mgm latents.csv -o decoded.csv
+        molgraph latent decode gen.mgm latents.npy --seed 1 --temperature 0.5
 
     In Python: molgraph.decode("gen.mgm", "latents.csv", seed=1)
     """
@@ -106,8 +106,8 @@ def interpolate(
     decoded too, and need not be A and B themselves.
 
     Examples:
-        molgraph interpolate gen.mgm CCO c1ccccc1O --steps 12
-        molgraph interpolate gen.mgm CCO CCN --path linear --temperature 0.2 -o way.csv
+        molgraph latent interpolate gen.mgm CCO c1ccccc1O --steps 12
+        molgraph latent interpolate gen.mgm CCO CCN --path linear --temperature 0.2 -o way.csv
 
     In Python: molgraph.interpolate("gen.mgm", "CCO", "c1ccccc1O", steps=12)
     """
@@ -117,17 +117,8 @@ def interpolate(
     _check_out(out, model)
     from molgraph import api
 
-    found = api.interpolate(
-        model,
-        a,
-        b,
-        steps=steps,
-        path="linear" if path == "linear" else "spherical",
-        seed=seed,
-        temperature=temperature,
-        device=device,
-        threads=threads,
-    )
+    how = {"seed": seed, "temperature": temperature, "device": device, "threads": threads}
+    found = api.interpolate(model, a, b, steps=steps, path="linear" if path == "linear" else "spherical", **how)
     words = f"{len(found):,} points, {int(found['valid'].sum()):,} valid"
     ends = (_likeness(a, found["like_a"].iloc[:1]), _likeness(b, found["like_b"].iloc[-1:]))
     _write(found, out, "; ".join(filter(None, [words, *ends])))
@@ -150,8 +141,8 @@ def neighbours(
     and spread, how far the point lay.
 
     Examples:
-        molgraph neighbours gen.mgm "CC(=O)Nc1ccc(O)cc1" -n 20
-        molgraph neighbours gen.mgm CCO -n 100 --temperature 0.5 -o near.csv
+        molgraph latent neighbours gen.mgm "CC(=O)Nc1ccc(O)cc1" -n 20
+        molgraph latent neighbours gen.mgm CCO -n 100 --temperature 0.5 -o near.csv
 
     In Python: molgraph.neighbours("gen.mgm", "CC(=O)Nc1ccc(O)cc1", 20)
     """

@@ -29,7 +29,7 @@ from molgraph.base.errors import MolgraphError
 from molgraph.base.paths import storage_error
 from molgraph.base.version import __version__
 from molgraph.cli.interrupt import at_work, pressed
-from molgraph.cli.verbs import BENCH, DATA, VERBS, Verb
+from molgraph.cli.verbs import BENCH, DATA, TRAIN, VERBS, Verb
 
 EXAMPLES = """
     molgraph demo                                   # train, compare, predict
@@ -228,7 +228,8 @@ _OPTIONS |= {"context_settings": {"help_option_names": ["-h", "--help"]}, "prett
 app = typer.Typer(name="molgraph", epilog=_epilog(), **_OPTIONS)
 data_app = typer.Typer(name="data", **_OPTIONS)
 bench_app = typer.Typer(name="bench", **_OPTIONS)
-_GROUPS = {"data": data_app, "bench": bench_app}
+latent_app = typer.Typer(name="latent", **_OPTIONS)
+_GROUPS = {"data": data_app, "bench": bench_app, "latent": latent_app}
 
 
 @app.callback()
@@ -253,9 +254,19 @@ def _bench() -> None:
     """Compare methods over datasets, splits and seeds, and rank them honestly."""
 
 
+@latent_app.callback()
+def _latent() -> None:
+    """Work in a generator's latent space: molecules to vectors and back, and what lies between and around them."""
+
+
 for _verb in VERBS:
     _place, _panel = (_GROUPS[_verb.path.split()[0]], None) if " " in _verb.path else (app, _verb.panel)
     _place.command(_verb.word, help=_verb.summary, rich_help_panel=_panel)(_stand_in(_verb))
+    if _place is latent_app:  # the spelling of older versions
+        app.command(_verb.word, hidden=True)(_stand_in(_verb))
+app.add_typer(
+    latent_app, rich_help_panel=TRAIN, help="Encode, decode, interpolate and look around in a generator's latent space."
+)
 app.add_typer(
     data_app, rich_help_panel=DATA, help="Find datasets; audit a table, split it without leaks, build its graphs ahead."
 )

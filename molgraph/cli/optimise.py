@@ -1,4 +1,4 @@
-"""``molgraph optimise``: search a generator's latent space for better molecules."""
+"""``molgraph optimise``: search for better molecules."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from molgraph.cli.options import argument as word
 
 
 def optimise(
-    model: Annotated[str, word("A generator's file (.mgm) that has a latent space.")],
-    objective: Annotated[
-        str, option("WORDS", "What to make better: qed, penalized_logp, FILE.mgm, several with weights and bounds.")
+    model: Annotated[str | None, word("A generator's file (.mgm); --search graph-ga needs none.")] = None,
+    oracle: Annotated[
+        str, option("WORDS", "To make better: qed, A.mgm, mine.py:f, several with bounds.", "--oracle", "--objective")
     ] = "qed",
-    search: Annotated[str, option("NAME", "sampling, ascent, bayes or cyclegan.")] = "ascent",
+    search: Annotated[str, option("NAME", "ascent, bayes, cyclegan; graph-ga without a model; sampling.")] = "ascent",
     budget: Annotated[int, option("N", "Oracle calls, one for each distinct molecule.")] = 1000,
     start: Annotated[list[str] | None, option("SMILES", "Where to begin; again for several.")] = None,
     similarity: Annotated[float | None, option("D", "Lowest Tanimoto similarity to the start.")] = None,
     known: Annotated[
         str | None,
-        option("TABLE", "Molecules to learn from first; values in a column of the objective's name or computed."),
+        option("TABLE", "Molecules to learn from first; values in a column of the oracle's name or computed."),
     ] = None,
     reference: Annotated[
         str | None, option("TABLE", "Show the nearest of these to each result; --known if not given.")
@@ -31,7 +31,7 @@ def optimise(
     max_distance: Annotated[float | None, option("D", "Largest 1 - similarity to the nearest of them.")] = None,
     control: Annotated[
         str | None,
-        option("FILE", "A second opinion: a .mgm model or a table, of molecules that the objective's has not seen."),
+        option("FILE", "A second opinion: a .mgm model or a table, of molecules that the oracle's has not seen."),
     ] = None,
     compare: Annotated[
         bool, typer.Option("--compare/--no-compare", help="Sample with as many calls, for comparison.")
@@ -47,24 +47,26 @@ def optimise(
     device: Device = None,
     threads: Threads = None,
 ) -> None:
-    """Search for molecules that are better by an objective.
+    """Search for molecules that are better by an oracle.
 
-    An objective is a name (`molgraph models --kind oracle`), a property
-    model's file, or several with weights and bounds: "qed:1,sa<4" makes qed
-    better among molecules whose sa is below 4. Weights count improvements:
-    sa falls. A .toml file has a table [NAME] for each: weight, min, max.
+    An oracle is a name (`molgraph models --kind oracle`), a property model's
+    file, a function of one SMILES (mine.py:score), or several with weights
+    and bounds: "qed:1,sa<4" makes qed better among molecules whose sa is
+    below 4. Weights count improvements: sa falls. A .toml file has a table
+    [NAME] for each: weight, min, max. graph-ga needs no model: it begins with
+    --start and --known, the draws of a model, or a list that comes with RDKit.
     Each call is kept beside the results until the search ends: the same
-    command goes on after a kill, another search or seed for the same objective
+    command goes on after a kill, another search or seed by the same oracle
     makes none of them again. Molecules with measured values (--known) cost
     no calls. Look at --control before you believe gains.
 
     Examples:
-        molgraph optimise jtvae.mgm --objective qed --budget 500 -o found.csv
-        molgraph optimise jtvae.mgm --objective "assay.mgm,sa<4" --control other_lab.csv --report page.html
-        molgraph optimise jtvae.mgm --objective penalized_logp --start "CCOc1ccccc1" --similarity 0.4
-        molgraph optimise jtvae.mgm --objective qed --search bayes -s restarts=32
-        molgraph optimise jtvae.mgm --objective assay.mgm --known assay.csv --search bayes --budget 200
-        molgraph optimise jtvae.mgm --objective assay.mgm --reference assay.csv --max-distance 0.6
+        molgraph optimise --search graph-ga --oracle qed --budget 600 -o found.csv
+        molgraph optimise jtvae.mgm --oracle "assay.mgm,sa<4" --control other_lab.csv --report page.html
+        molgraph optimise jtvae.mgm --oracle penalized_logp --start "CCOc1ccccc1" --similarity 0.4
+        molgraph optimise jtvae.mgm --oracle qed --search "bayes(restarts=32)"
+        molgraph optimise jtvae.mgm --oracle assay.mgm --known assay.csv --search bayes --budget 200
+        molgraph optimise jtvae.mgm --oracle assay.mgm --reference assay.csv --max-distance 0.6
     """
     check_whole("--budget", budget)
     check_whole("--batch", batch)
@@ -85,7 +87,7 @@ def optimise(
     goes_on_from(journal)
     params = RunConfig().override(*(f"params.{each}" for each in set_ or ())).model.params
     found = api.optimise(
-        model, objective, search=search, budget=budget, start=start or (), similarity=similarity, known=known,
+        model, oracle, search=search, budget=budget, start=start or (), similarity=similarity, known=known,
         reference=reference, max_distance=max_distance, control=control, compare=compare, batch=batch,
         diversity=diversity, seconds=seconds, params=params, seed=seed, temperature=temperature, device=device,
         threads=threads, journal=journal, report=report,

@@ -20,8 +20,8 @@ PLAIN = ("rank", "smiles", "within_bounds", "reason", "call")
 
 
 @drawn
-def rising(curves: Mapping[str, np.ndarray], objective: str) -> Figure | None:
-    """The best objective so far over the oracle calls, a line a search; plain sampling in grey."""
+def rising(curves: Mapping[str, np.ndarray]) -> Figure | None:
+    """The best score so far over the oracle calls, a line a search; plain sampling in grey."""
     shown = {name: best for name, best in curves.items() if np.isfinite(best).any()}
     if not shown:
         return None
@@ -33,24 +33,22 @@ def rising(curves: Mapping[str, np.ndarray], objective: str) -> Figure | None:
         colour = SOFT if plain else COLOURS[i]
         label = "sampling (control)" if plain else name
         axis.step(np.arange(1, len(best) + 1), best, where="post", color=colour, label=label, linewidth=1.6)
-    axis.set(
-        xlabel="oracle calls", ylabel=f"best {objective} so far", xlim=(1, max(2, *(len(b) for b in shown.values())))
-    )
+    axis.set(xlabel="oracle calls", ylabel="best score so far", xlim=(1, max(2, *(len(b) for b in shown.values()))))
     axis.legend(loc="lower right")
     return figure
 
 
 @drawn
 def parting(watched: pd.DataFrame) -> Figure | None:
-    """Objective and control of the ten best molecules so far, an axis each since their units may differ."""
+    """Oracle and control of the ten best molecules so far, an axis each since their units may differ."""
     figure = Figure(figsize=(7.2, 3.4), layout="constrained")
     axis = figure.subplots()
     axis.grid()
     other = axis.twinx()
     other.spines["right"].set_visible(True)
-    axis.plot(watched["call"], watched["objective"], color=COLOURS[0], linewidth=1.6, label="objective (left)")
+    axis.plot(watched["call"], watched["oracle"], color=COLOURS[0], linewidth=1.6, label="oracle (left)")
     other.plot(watched["call"], watched["control"], color=COLOURS[1], linewidth=1.6, label="control (right)")
-    axis.set(xlabel="oracle calls", ylabel="objective, ten best so far")
+    axis.set(xlabel="oracle calls", ylabel="oracle, ten best so far")
     other.set_ylabel("control of the same ten")
     lines = [*axis.get_lines(), *other.get_lines()]
     axis.legend(lines, [str(line.get_label()) for line in lines], loc="lower right")
@@ -61,7 +59,7 @@ def write_search_report(
     path: str | Path,
     *,
     frame: pd.DataFrame,
-    objective: str,
+    oracle: str,
     search: str,
     curves: Mapping[str, np.ndarray],
     lead: str,
@@ -76,10 +74,10 @@ def write_search_report(
     Args:
         path: the HTML file.
         frame: a row a molecule, the best first.
-        objective, search: in words.
-        curves: name of a search -> the best objective after each call.
+        oracle, search: in words.
+        curves: name of a search -> the best score after each call.
         lead: the outcome in words.
-        watched: columns call, objective, control, of the ten best molecules so far; None without a control model.
+        watched: columns call, oracle, control, of the ten best molecules so far; None without a control model.
         verdict: what the control says, in words.
         tag: the same in a few words: "Take care", "No sign of exploitation", or something between.
         notes: smaller print.
@@ -90,11 +88,11 @@ def write_search_report(
     columns = [name for name in frame.columns if name not in PLAIN and not _doubled(frame, name)]
     html = render(
         "search.html.jinja",
-        title=f"Molecules with a better {objective}",
+        title=f"Molecules that are better by {oracle}",
         lead=lead,
         search=search,
         notes=notes,
-        curve=rising(curves, "objective", key="rising"),
+        curve=rising(curves, key="rising"),
         parting="" if watched is None else parting(watched, key="parting"),
         verdict=verdict,
         tag=tag,
@@ -118,7 +116,7 @@ def write_search_report(
 
 
 def _doubled(frame: pd.DataFrame, name: str) -> bool:
-    """Whether a column holds what an earlier one holds, as an objective of one part does."""
+    """Whether a column holds what an earlier one holds, as that of an oracle of one part does."""
     before = [other for other in frame.columns[: frame.columns.get_loc(name)] if other not in PLAIN]
     return any(frame[name].equals(frame[other]) for other in before)
 

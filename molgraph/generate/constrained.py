@@ -9,11 +9,12 @@ import numpy as np
 
 from molgraph.base.contracts import LatentGenerator
 from molgraph.data.table import make_table
-from molgraph.generate.latent_search import encode_starts, standard_starts
 from molgraph.generate.oracles.journal import OracleCalls
 from molgraph.generate.oracles.similarity import Molecules
+from molgraph.generate.run_search import standard_starts
 from molgraph.generate.searches.ascent import climb
 from molgraph.generate.searches.head import Head
+from molgraph.generate.searches.latent import encode_starts
 from molgraph.train.training_molecules import molecule_hashes
 
 STEPS = 80
@@ -63,7 +64,7 @@ def improve(
     Args:
         generator: fitted.
         heads: property heads, whose mean is climbed.
-        calls: the objective; each distinct molecule is one call.
+        calls: the oracle; each distinct molecule is one call.
         start: SMILES.
         similarities: the deltas; one path serves all of them.
         steps, rate: of the climb.
@@ -80,20 +81,18 @@ def improve(
     z = encode_starts(generator, starts)
     path = np.vstack([z, climb(heads, z, steps, rate)])
     begin, *found = calls.score([*starts, *generator.decode(path, seed)])
-    other = {one.smiles: one for one in found if np.isfinite(one.objective)}
+    other = {one.smiles: one for one in found if np.isfinite(one.total)}
     own, *hashes = molecule_hashes(make_table([begin.smiles, *other]))  # stereo aside
     distinct = [one for one, its in zip(other.values(), hashes, strict=True) if its != own]
     near = Molecules([begin.smiles]).nearest([one.smiles for one in distinct]).similarity if distinct else np.zeros(0)
     out = {}
     for delta in similarities:
-        better = [i for i, one in enumerate(distinct) if near[i] >= delta and one.objective > begin.objective]
+        better = [i for i, one in enumerate(distinct) if near[i] >= delta and one.total > begin.total]
         if not better:
-            out[delta] = Improvement(begin.smiles, "", 1.0, begin.objective, begin.objective)
+            out[delta] = Improvement(begin.smiles, "", 1.0, begin.total, begin.total)
             continue
-        i = max(better, key=lambda i: distinct[i].objective)
-        out[delta] = Improvement(
-            begin.smiles, distinct[i].smiles, float(near[i]), begin.objective, distinct[i].objective
-        )
+        i = max(better, key=lambda i: distinct[i].total)
+        out[delta] = Improvement(begin.smiles, distinct[i].smiles, float(near[i]), begin.total, distinct[i].total)
     return out
 
 

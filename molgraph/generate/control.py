@@ -23,17 +23,17 @@ from molgraph.train.model import Model
 from molgraph.train.training_molecules import molecule_hashes
 
 FEWEST = 20  # rows from which a control may learn
-SHARED = 0.1  # of its molecules, which a control may have in common with the objective's model
+SHARED = 0.1  # of its molecules, which a control may have in common with the oracle's model
 
 
 @dataclass(frozen=True)
 class Control:
-    """A control model, and whether it is independent of the objective.
+    """A control model, and whether it is independent of the oracle.
 
     Args:
         oracle: the model.
         note: from which molecules it learnt.
-        independent: whether it is known to have learnt from others than the objective's models, but for a tenth.
+        independent: whether it is known to have learnt from others than the oracle's models, but for a tenth.
     """
 
     oracle: ModelOracle
@@ -41,38 +41,38 @@ class Control:
     independent: bool
 
 
-def make_control(control: Any, objective: Combined, seed: int = 0) -> Control:
-    """A model or its file as it is; of a table, a random forest on the rows that the objective's models did not learn.
+def make_control(control: Any, oracle: Combined, seed: int = 0) -> Control:
+    """A model or its file as it is; of a table, a random forest on the rows that the oracle's models did not learn.
 
     Where a model does not know what it learnt from, the forest learns from a random half of the table.
 
     Args:
-        control: a model, a ``.mgm`` file with or without ``#TARGET``, or a table with the target of the objective.
-        objective: whose property models must not have learnt from the same molecules.
+        control: a model, a ``.mgm`` file with or without ``#TARGET``, or a table with the target of the oracle's model.
+        oracle: whose property models must not have learnt from the same molecules.
         seed: of the forest and of the half.
 
     Raises:
-        UsageError: a table for an objective without a property model. DataError: too few rows are left.
+        UsageError: a table for an oracle without a property model. DataError: too few rows are left.
     """
-    asked = [term.oracle for term in objective.terms if isinstance(term.oracle, ModelOracle)]
+    asked = [term.oracle for term in oracle.terms if isinstance(term.oracle, ModelOracle)]
     known = [each.model.trained_on for each in asked if each.model.trained_on is not None]
     whole = len(known) == len(asked)
     learnt = np.unique(np.concatenate([*known, np.zeros(0, dtype=np.uint64)]))
     if isinstance(control, Model) or str(control).partition("#")[0].endswith(".mgm"):
-        oracle = ModelOracle(control if isinstance(control, Model) else str(control))
-        own = oracle.model.trained_on
+        second = ModelOracle(control if isinstance(control, Model) else str(control))
+        own = second.model.trained_on
         if not whole or own is None:
-            which = "the control" if own is None else "the objective's model"
+            which = "the control" if own is None else "the oracle's model"
             words = f"{which} does not know what it learnt from, so nobody can tell whether the control is independent"
-            return Control(oracle, words, not asked)
+            return Control(second, words, not asked)
         both = int(np.isin(own, learnt).sum())
-        words = f"{both:,} of the {len(own):,} molecules that the control learnt from are the objective's too"
+        words = f"{both:,} of the {len(own):,} molecules that the control learnt from are the oracle's too"
         if both > SHARED * len(own):
-            words += ": it may share the objective's errors"
-        return Control(oracle, words if asked else "", both <= SHARED * len(own))
+            words += ": it may share the oracle's errors"
+        return Control(second, words if asked else "", both <= SHARED * len(own))
     if not asked:
         raise UsageError(
-            f"the objective {objective.words} asks no property model, whose errors a control trained on a table shows",
+            f"the oracle {oracle.words} asks no property model, whose errors a control trained on a table shows",
             hint="leave the control out: what is computed exactly needs no second opinion",
         )
     table = control if isinstance(control, Table) else read_table(control, targets=[asked[0].target])
@@ -83,16 +83,16 @@ def make_control(control: Any, objective: Combined, seed: int = 0) -> Control:
         left = rows[~np.isin(molecule_hashes(table.take(rows)), learnt)]
         words = f"the control learnt from {len(left):,} molecules of its table"
         if len(left) < len(rows):
-            words += f"; {len(rows) - len(left):,} that the objective's model learnt from were left out"
+            words += f"; {len(rows) - len(left):,} that the oracle's model learnt from were left out"
     else:
         left = np.sort(random_numbers(seed, "control").permutation(rows)[: len(rows) // 2])
-        words = "the objective's model does not know what it learnt from, and the control may have learnt from the same"
+        words = "the oracle's model does not know what it learnt from, and the control may have learnt from the same"
         words += f" molecules: {len(left):,} of its table, at random"
     if len(left) < FEWEST:
         raise DataError(
             f"a control can learn from {len(left):,} of the {len(rows):,} molecules with a value in its table"
-            + (": the objective's model learnt from the others" if whole else ""),
-            hint=f"give a table with {FEWEST} others or more, or train the objective's model on a part of this one",
+            + (": the oracle's model learnt from the others" if whole else ""),
+            hint=f"give a table with {FEWEST} others or more, or train the oracle's model on a part of this one",
         )
     method: Method = get("method", "random_forest")()
     method.set_params(**({"seed": seed} if "seed" in method.param_names() else {}))
@@ -106,7 +106,7 @@ class Judged:
 
     Args:
         scores: float64 [n], by molecule.
-        guard: how they rise with the objective; None where there is nothing to compare.
+        guard: how they rise with the oracle; None where there is nothing to compare.
         notes: what a person should know beside it.
     """
 
@@ -115,21 +115,21 @@ class Judged:
     notes: tuple[str, ...] = ()
 
 
-def judge(control: Control, frame: pd.DataFrame, objective: Combined) -> Judged:
+def judge(control: Control, frame: pd.DataFrame, oracle: Combined) -> Judged:
     """Compare the control's scores with those of the model that it controls.
 
-    A model with a weight is compared by its own column over the calls, whatever else the objective has; of one that
-    only has bounds, the molecules within them are counted by both. Without a model the objective itself is compared.
+    A model with a weight is compared by its own column over the calls, whatever else the oracle has; of one that
+    only has bounds, the molecules within them are counted by both. Without a model the oracle itself is compared.
 
     Args:
         control: of ``make_control``.
         frame: of ``rows_of``.
-        objective: that was searched for.
+        oracle: that was searched for.
     """
     scores = control.oracle.score(frame["smiles"].tolist()).value
     models = [
         (term.oracle.target == control.oracle.target, bool(term.weight), term, label)
-        for term, label in zip(objective.terms, objective.labels, strict=True)
+        for term, label in zip(oracle.terms, oracle.labels, strict=True)
         if isinstance(term.oracle, ModelOracle)
     ]
     *_, term, label = max(models, key=lambda each: each[:2], default=(None, "objective"))

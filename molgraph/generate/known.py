@@ -1,14 +1,14 @@
-"""Read molecules with known values and encode them as the first points of a search."""
+"""Read molecules with known values, from which a search begins."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from molgraph.base.contracts import LatentGenerator
 from molgraph.base.errors import DataError, UsageError
 from molgraph.chem.identity import canonical_smiles
 from molgraph.data.cells import Reading
@@ -21,7 +21,7 @@ from molgraph.generate.oracles.model import ModelOracle
 
 
 class Known(NamedTuple):
-    """A table of molecules, and the values of an objective's parts that it holds.
+    """A table of molecules, and the values of an oracle's parts that it holds.
 
     Args:
         table: n rows.
@@ -33,39 +33,60 @@ class Known(NamedTuple):
 
 
 class Told(NamedTuple):
-    """The known molecules that have a place in the space.
+    """The known molecules that have a value.
 
     Args:
-        z: float64 [m, d].
+        smiles: m canonical ones.
         score: float64 [m], what a search is led by.
-        note: the counts in words.
+        values: whence the values are, in words.
+        left: why rows are left out, and how many.
     """
 
-    z: np.ndarray
+    smiles: list[str]
     score: np.ndarray
-    note: str
+    values: str
+    left: Mapping[str, int]
+
+    def note(self, n: int) -> str:
+        """The counts in words.
+
+        Args:
+            n: molecules that are of use to the search.
+
+        Raises:
+            DataError: none.
+        """
+        left = {**self.left, "without a place in the space": len(self.smiles) - n}
+        counts = ", ".join(f"{n:,} {why}" for why, n in left.items() if n)
+        if not n:
+            words = "none of the known molecules is of use" + (f": {counts}" if counts else "")
+            raise DataError(
+                words, hint="give readable molecules with values, made of fragments that the generator knows"
+            )
+        told = f"{n:,} known molecules were told before the first call ({self.values})"
+        return told + (f"; rows left out: {counts}" if counts else "")
 
 
-def read_known(source: Any, objective: Combined) -> Known:
-    """Read the molecules, with the values of those parts of the objective that a column is named after.
+def read_known(source: Any, oracle: Combined) -> Known:
+    """Read the molecules, with the values of those parts of the oracle that a column is named after.
 
     A part's column has its label, as ``qed``; that of a property model may have its target's name, as ``pIC50``.
 
     Args:
         source: as for ``read_table``.
-        objective: whose parts are looked for.
+        oracle: whose parts are looked for.
 
     Raises:
         UsageError: no column for a part that is slow to compute, or a column of classes.
 
     Example:
-        >>> from molgraph.generate.oracles.combined import read_objective
-        >>> known = read_known({"smiles": ["CCO", "CC"], "qed": [0.4, None]}, read_objective("qed,sa<4"))
+        >>> from molgraph.generate.oracles.combined import read_oracle
+        >>> known = read_known({"smiles": ["CCO", "CC"], "qed": [0.4, None]}, read_oracle("qed,sa<4"))
         >>> {label: value.tolist() for label, value in known.given.items()}
         {'qed': [0.4, nan]}
     """
     names, column = read_source(source, Reading()).names, {}
-    for term, label in zip(objective.terms, objective.labels, strict=True):
+    for term, label in zip(oracle.terms, oracle.labels, strict=True):
         own = [label, *([term.oracle.target] if isinstance(term.oracle, ModelOracle) else [])]
         if there := [name for name in own if name in names]:
             column[label] = there[0]
@@ -80,17 +101,13 @@ def read_known(source: Any, objective: Combined) -> Known:
     return Known(table, given)
 
 
-def place_known(generator: LatentGenerator, calls: OracleCalls, known: Known, standardiser: str = "standard") -> Told:
-    """Keep the values of the known molecules in ``calls``, computing those that are not given, and encode them.
+def value_known(calls: OracleCalls, known: Known, standardiser: str = "standard") -> Told:
+    """Keep the values of the known molecules in ``calls``, computing those that are not given.
 
     Args:
-        generator: fitted.
         calls: where they are kept, as no calls.
         known: of ``read_known``; rows of one molecule have the mean of their values.
-        standardiser: the preset that the generator's molecules went through.
-
-    Raises:
-        DataError: none of them has a value and a place in the space.
+        standardiser: the preset that proposals go through.
     """
     table, left = standardise(known.table, standardiser), Counter[str]()
     rows = np.flatnonzero(table.ok)
@@ -102,20 +119,10 @@ def place_known(generator: LatentGenerator, calls: OracleCalls, known: Known, st
     given = {label: pd.Series(value[rows]).groupby(codes).mean().to_numpy() for label, value in known.given.items()}
     left["that repeat a molecule"] = len(rows) - len(distinct)
     score = np.array([one.guide for one in calls.learn([*distinct], given)], dtype=np.float64)
-    left["without a value"] = int((~np.isfinite(score)).sum())
-    places = np.flatnonzero(np.isfinite(score))
-    first = rows[np.unique(codes, return_index=True)[1]]
-    if len(places):
-        encoded = generator.encode(table.take(first[places]))
-        left["without a place in the space"] = int((~encoded.ok).sum())
-        places, z = places[encoded.ok], encoded.mean[encoded.ok]
-    counts = ", ".join(f"{n:,} {why}" for why, n in left.items() if n)
-    if not len(places):
-        words = f"none of {len(table):,} rows of known molecules is of use" + (f": {counts}" if counts else "")
-        raise DataError(words, hint="give readable molecules with values, made of fragments that the generator knows")
+    ok = np.isfinite(score)
+    left["without a value"] = int((~ok).sum())
     values = "; ".join(
         f"{label} {'of the table' if label in given else 'computed, not counted as calls'}"
-        for label in calls.objective.labels
+        for label in calls.oracle.labels
     )
-    note = f"{len(places):,} known molecules were told before the first call ({values})"
-    return Told(z, score[places], note + (f"; rows left out: {counts}" if counts else ""))
+    return Told([*distinct[ok]], score[ok], values, left)

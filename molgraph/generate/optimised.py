@@ -24,7 +24,7 @@ from molgraph.generate.oracles.similarity import Molecules
 from molgraph.train.model import Model
 from molgraph.train.training_molecules import molecule_hashes
 
-RESERVED = ("smiles", "objective", "start", "call", "reason")  # columns that no part of an objective has
+RESERVED = ("smiles", "objective", "start", "call", "reason")  # columns that no part of an oracle has
 
 
 @dataclass(frozen=True)
@@ -32,21 +32,22 @@ class Optimised:
     """The molecules that a search scored, the best first, and how it went.
 
     Args:
-        frame: a row for each oracle call: rank, smiles, objective, within_bounds, the objective's parts, start (whether
+        frame: a row for each oracle call: rank, smiles, objective (the oracle's score; the column's name is
+            older than the word), within_bounds, the oracle's parts, start (whether
             it is a molecule that the search began at), sa, alerts,
             known and known_similarity (the nearest molecule of the reference), novel, learnt_from (whether a property
-            model of the objective learnt from it), control, call, reason. Columns of things not asked for are left out.
-        objective: in words.
+            model of the oracle learnt from it), control, call, reason. Columns of things not asked for are left out.
+        oracle: in words.
         search: its name.
         budget: oracle calls that were allowed.
-        best_so_far: name of a search -> float64, the best objective within the bounds after each call; sampling's too.
+        best_so_far: name of a search -> float64, the best score within the bounds after each call; sampling's too.
         guard: the comparison with the control model, if there is one.
         notes: what a person should know.
         interrupted: whether it was stopped; the rows are those scored by then.
     """
 
     frame: pd.DataFrame
-    objective: str
+    oracle: str
     search: str
     budget: int
     best_so_far: dict[str, np.ndarray]
@@ -67,7 +68,7 @@ class Optimised:
         within, value = self.frame["within_bounds"].to_numpy(bool), self.frame["objective"].to_numpy(float)
         begun = self.frame["start"].to_numpy(bool) if "start" in self.frame else np.zeros(len(self), dtype=bool)
         failed = int((self.frame["reason"] != "").sum())
-        words = f"{count(len(self), 'molecule')} scored by {self.objective}: {within.sum():,} within the bounds"
+        words = f"{count(len(self), 'molecule')} scored by {self.oracle}: {within.sum():,} within the bounds"
         if within.any():
             best, start = value[within].max(), np.nanmax(value[begun], initial=-np.inf)
             words += f", the best at {best:.3f}"
@@ -87,24 +88,22 @@ class Optimised:
 
 
 def ranked(calls: OracleCalls) -> list[Scored]:
-    """What was scored, those within the bounds first, each group by its objective; what has no score last."""
+    """What was scored, those within the bounds first, each group by its score; what has no score last."""
 
     def place(one: Scored) -> tuple[bool, bool, float, int]:
-        scored = np.isfinite(one.objective)
-        return not scored, not one.within, -(one.objective if one.within else one.guide) if scored else 0.0, one.call
+        scored = np.isfinite(one.total)
+        return not scored, not one.within, -(one.total if one.within else one.guide) if scored else 0.0, one.call
 
     return sorted(calls.scored.values(), key=place)
 
 
-def rows_of(scored: Sequence[Scored], objective: Combined, starts: Sequence[str] = ()) -> pd.DataFrame:
+def rows_of(scored: Sequence[Scored], oracle: Combined, starts: Sequence[str] = ()) -> pd.DataFrame:
     """The columns that need nothing further: rank, smiles, objective, within_bounds, parts, start, call, reason."""
-    parts = {
-        label: [one.parts[j] if one.parts else np.nan for one in scored] for j, label in enumerate(objective.labels)
-    }
+    parts = {label: [one.parts[j] if one.parts else np.nan for one in scored] for j, label in enumerate(oracle.labels)}
     columns: dict[str, Any] = {
         "rank": np.arange(1, len(scored) + 1),
         "smiles": [one.smiles for one in scored],
-        "objective": [one.objective for one in scored],
+        "objective": [one.total for one in scored],
         "within_bounds": [one.within for one in scored],
         **{label: values for label, values in parts.items() if label not in RESERVED},
         **({"start": [one.smiles in starts for one in scored]} if starts else {}),
@@ -116,7 +115,7 @@ def rows_of(scored: Sequence[Scored], objective: Combined, starts: Sequence[str]
 
 def annotated(
     frame: pd.DataFrame,
-    objective: Combined,
+    oracle: Combined,
     *,
     generator: Model | None = None,
     reference: Molecules | None = None,
@@ -126,7 +125,7 @@ def annotated(
 
     Args:
         frame: of ``rows_of``.
-        objective: whose property models are asked what they learnt from.
+        oracle: whose property models are asked what they learnt from.
         generator: whose training molecules are not novel.
         reference: known molecules.
         control: float [n], the control model's scores, in the frame's order.
@@ -148,7 +147,7 @@ def annotated(
         novel &= ~reference.holds(smiles, found)
     if learned is not None or reference is not None or "start" in frame:
         more["novel"] = novel
-    for term, label in zip(objective.terms, objective.labels, strict=True):
+    for term, label in zip(oracle.terms, oracle.labels, strict=True):
         seen = term.oracle.trained_on(smiles) if isinstance(term.oracle, ModelOracle) else None
         if seen is not None:
             more[f"{label}_learnt_from"] = seen
@@ -162,7 +161,7 @@ def annotated(
 
 
 def best_so_far(calls: OracleCalls) -> np.ndarray:
-    """float64 [calls]: the best objective within the bounds after each call; NaN before the first."""
-    values = [one.objective if one.within else -np.inf for one in calls.scored.values()]
+    """float64 [calls]: the best score within the bounds after each call; NaN before the first."""
+    values = [one.total if one.within else -np.inf for one in calls.scored.values()]
     best = np.maximum.accumulate(np.array(values, dtype=np.float64)) if values else np.zeros(0)
     return np.where(np.isfinite(best), best, np.nan)

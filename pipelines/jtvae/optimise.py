@@ -32,7 +32,7 @@ from molgraph.base.paths import atomic_write, data_dir  # noqa: E402
 from molgraph.data.standardise import standardise  # noqa: E402
 from molgraph.data.table import Table  # noqa: E402
 from molgraph.generate.constrained import Improvement, improve, success  # noqa: E402
-from molgraph.generate.oracles.combined import read_objective  # noqa: E402
+from molgraph.generate.oracles.combined import read_oracle  # noqa: E402
 from molgraph.generate.oracles.journal import OracleCalls  # noqa: E402
 from molgraph.generate.searches.head import Head, fit_head  # noqa: E402
 
@@ -95,7 +95,7 @@ def head_of(model: molgraph.Model, how: argparse.Namespace) -> Head:  # type: ig
     """A property head that learned penalized logP on the latents of known molecules."""
     table = standardise(zinc(how), model.standardiser)
     latents = latent_space(model).encode(table)
-    score = read_objective("penalized_logp").score([str(text) for text in table.smiles]).value
+    score = read_oracle("penalized_logp").score([str(text) for text in table.smiles]).value
     ok = latents.ok & np.isfinite(score)
     return fit_head(latents.mean[ok], score[ok], seed=how.seed)
 
@@ -114,7 +114,7 @@ def constrained(model: str, how: argparse.Namespace, folder: Path) -> tuple[dict
         with path.open("a", encoding="utf-8") as file:
             for i, start in enumerate(todo):
                 row: dict[str, Any] = {"start": start}
-                calls = OracleCalls(read_objective("penalized_logp"), 10_000)
+                calls = OracleCalls(read_oracle("penalized_logp"), 10_000)
                 try:
                     found = improve(space, [head], calls, start, DELTAS, rate=how.rate, seed=how.seed + i)
                     row["found"] = [[d, one.best, one.similarity, one.before, one.after] for d, one in found.items()]

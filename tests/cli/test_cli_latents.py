@@ -49,16 +49,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_encoded_rows_keep_their_places_and_decode_reads_them(folder: Path) -> None:
     model = folder / "vae.mgm"
-    code, said = run("encode", model, folder / "in.csv", "--id", "name", "-o", folder / "z.csv")
+    code, said = run("latent", "encode", model, folder / "in.csv", "--id", "name", "-o", folder / "z.csv")
     assert code == 0 and "4 rows, 6 latent dimensions; 2 without a vector" in said, said
     frame = pd.read_csv(folder / "z.csv", keep_default_na=False)
     assert list(frame) == ["id", "smiles", "reason", *(f"z{i}" for i in range(6))] and list(frame["id"]) == list("abcd")
     assert [bool(why) for why in frame["reason"]] == [False, True, False, True] and "[Si]" in frame["reason"][3]
     for ending in ("parquet", "npy"):
-        assert run("encode", model, folder / "in.csv", "--id", "name", "-o", folder / f"z.{ending}")[0] == 0
+        assert run("latent", "encode", model, folder / "in.csv", "--id", "name", "-o", folder / f"z.{ending}")[0] == 0
     decoded = []
     for ending in ("csv", "parquet", "npy"):
-        code, said = run("decode", model, folder / f"z.{ending}", "--temperature", 0.1, "-o", folder / f"{ending}.csv")
+        code, said = run(
+            "latent", "decode", model, folder / f"z.{ending}", "--temperature", 0.1, "-o", folder / f"{ending}.csv"
+        )
         assert code == 0 and "4 rows, 2 valid" in said, said
         decoded.append(pd.read_csv(folder / f"{ending}.csv", keep_default_na=False))
     assert list(decoded[0]["smiles"]) == [A, "", B, ""], "by heart"
@@ -67,8 +69,16 @@ def test_encoded_rows_keep_their_places_and_decode_reads_them(folder: Path) -> N
     assert decoded[2]["reason"][1] == "no latent vector in this row"
     python = molgraph.decode(model, molgraph.encode(model, [A, B]), temperature=0.1)
     assert python["smiles"].tolist() == [A, B] and python["valid"].all()
-    code, said = run("encode", model, A, B, "--threads", 1)
+    code, said = run("latent", "encode", model, A, B, "--threads", 1)
     assert code == 0 and "id,smiles,reason,z0,z1" in said
+
+
+def test_the_spelling_of_older_versions_works(folder: Path) -> None:
+    for verb in (("encode", A), ("decode", folder / "z.csv"), ("neighbours", A, "-n", 1), ("interpolate", A, B)):
+        word, *rest = verb
+        old, new = run(word, folder / "vae.mgm", *rest), run("latent", word, folder / "vae.mgm", *rest)
+        assert old == new and old[0] == 0, old
+    assert "encode" not in run("--help")[1]
 
 
 def test_a_cell_that_is_no_number_is_named(folder: Path) -> None:
@@ -83,7 +93,7 @@ def test_a_cell_that_is_no_number_is_named(folder: Path) -> None:
 
 
 def test_the_way_from_one_molecule_to_another(folder: Path) -> None:
-    way = ["interpolate", folder / "vae.mgm", A, B, "--steps", 5, "--temperature", 0.1]
+    way = ["latent", "interpolate", folder / "vae.mgm", A, B, "--steps", 5, "--temperature", 0.1]
     for path in ("spherical", "linear"):
         code, said = run(*way, "--path", path, "-o", folder / "way.csv")
         frame = pd.read_csv(folder / "way.csv", keep_default_na=False)
@@ -91,7 +101,7 @@ def test_the_way_from_one_molecule_to_another(folder: Path) -> None:
         assert "decodes to" not in said
         assert frame["smiles"].iloc[0] == A and frame["smiles"].iloc[-1] == B
         assert float(frame["like_a"].iloc[0]) == 1.0 and float(frame["like_b"].iloc[-1]) == 1.0
-    code, said = run("interpolate", folder / "vae.mgm", "CCCCl", B, "--steps", 2, "--temperature", 0.1)
+    code, said = run("latent", "interpolate", folder / "vae.mgm", "CCCCl", B, "--steps", 2, "--temperature", 0.1)
     assert code == 0 and "CCCCl decodes to a molecule with similarity 0." in said, said
     frame = molgraph.interpolate(folder / "vae.mgm", A, B, steps=2, temperature=0.1)
     assert list(frame) == ["share", "smiles", "valid", "reason", "like_a", "like_b"]
@@ -99,14 +109,14 @@ def test_the_way_from_one_molecule_to_another(folder: Path) -> None:
 
 def test_neighbours_are_distinct_valid_others(folder: Path) -> None:
     model, temperature = folder / "vae.mgm", ("--temperature", 1)
-    code, said = run("neighbours", model, A, "-n", 4, *temperature, "-o", folder / "near.csv")
+    code, said = run("latent", "neighbours", model, A, "-n", 4, *temperature, "-o", folder / "near.csv")
     frame = pd.read_csv(folder / "near.csv")
     assert code == 0 and "4 molecules" in said and len(frame) == 4, said
     assert frame["smiles"].is_unique and A not in set(frame["smiles"])
     assert frame["similarity"].is_monotonic_decreasing and frame["spread"].between(0.25, 2).all()
-    code, said = run("neighbours", model, "CCCCl", "-n", 2, "--temperature", 0.1)
+    code, said = run("latent", "neighbours", model, "CCCCl", "-n", 2, "--temperature", 0.1)
     assert code == 0 and "CCCCl decodes to a molecule with similarity 0." in said and "(mean of 10)" in said, said
-    code, said = run("neighbours", model, A, "-n", 2, "--temperature", 0.1)
+    code, said = run("latent", "neighbours", model, A, "-n", 2, "--temperature", 0.1)
     assert code == 0 and "decodes to" not in said, "known by heart"
     again = molgraph.neighbours(model, "OCC", 4, temperature=1.0)
     assert again["smiles"].tolist() == frame["smiles"].tolist(), "however it is written"
@@ -117,24 +127,24 @@ def test_neighbours_are_distinct_valid_others(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("encode", "gru.mgm", "in.csv"), 2, "gru proposes molecules without a latent space"),
-        (("decode", "gru.mgm", "in.csv"), 2, "-m chemvae"),
-        (("decode", "vae.mgm", "in.csv"), 3, "0 columns of latent vectors, the model 6: z0 to z5"),
-        (("decode", "vae.mgm", "wide.csv"), 3, "7 columns of latent vectors, the model 6"),
-        (("decode", "vae.mgm", "wide.npy"), 3, "shape [2, 7], the model's [n, 6]"),
-        (("decode", "vae.mgm", "texts.npy"), 3, "values of type <U1"),
-        (("decode", "vae.mgm", "complex.npy"), 3, "values of type complex128"),
-        (("decode", "vae.mgm", "npz.npy"), 3, "latent vectors are real numbers"),
-        (("decode", "vae.mgm", "dates.parquet"), 3, "values of type datetime64"),
-        (("decode", "vae.mgm", "none.csv"), 5, "none.csv"),
-        (("decode", "vae.mgm", "vae.mgm"), 3, "holds no latent vectors"),
-        (("interpolate", "vae.mgm", "CCO", "C1C"), 3, "'C1C' has no latent vector: SMILES Parse Error"),
-        (("interpolate", "vae.mgm", "CCO", "C", "--steps", "1"), 2, "2 steps or more"),
-        (("interpolate", "vae.mgm", "CCO", "C", "--path", "round"), 2, "--path 'round'"),
-        (("neighbours", "vae.mgm", "CC[Si]"), 3, "outside the model's vocabulary"),
-        (("neighbours", "vae.mgm", "CC", "-n", "0"), 2, "-n is 0"),
-        (("encode", "vae.mgm", "in.csv", "-o", "a.txt"), 2, "ends in .csv, .parquet, .npy"),
-        (("decode", "vae.mgm", "in.csv", "-o", "in.csv"), 2, "would be written over"),
+        (("latent", "encode", "gru.mgm", "in.csv"), 2, "gru proposes molecules without a latent space"),
+        (("latent", "decode", "gru.mgm", "in.csv"), 2, "-m chemvae"),
+        (("latent", "decode", "vae.mgm", "in.csv"), 3, "0 columns of latent vectors, the model 6: z0 to z5"),
+        (("latent", "decode", "vae.mgm", "wide.csv"), 3, "7 columns of latent vectors, the model 6"),
+        (("latent", "decode", "vae.mgm", "wide.npy"), 3, "shape [2, 7], the model's [n, 6]"),
+        (("latent", "decode", "vae.mgm", "texts.npy"), 3, "values of type <U1"),
+        (("latent", "decode", "vae.mgm", "complex.npy"), 3, "values of type complex128"),
+        (("latent", "decode", "vae.mgm", "npz.npy"), 3, "latent vectors are real numbers"),
+        (("latent", "decode", "vae.mgm", "dates.parquet"), 3, "values of type datetime64"),
+        (("latent", "decode", "vae.mgm", "none.csv"), 5, "none.csv"),
+        (("latent", "decode", "vae.mgm", "vae.mgm"), 3, "holds no latent vectors"),
+        (("latent", "interpolate", "vae.mgm", "CCO", "C1C"), 3, "'C1C' has no latent vector: SMILES Parse Error"),
+        (("latent", "interpolate", "vae.mgm", "CCO", "C", "--steps", "1"), 2, "2 steps or more"),
+        (("latent", "interpolate", "vae.mgm", "CCO", "C", "--path", "round"), 2, "--path 'round'"),
+        (("latent", "neighbours", "vae.mgm", "CC[Si]"), 3, "outside the model's vocabulary"),
+        (("latent", "neighbours", "vae.mgm", "CC", "-n", "0"), 2, "-n is 0"),
+        (("latent", "encode", "vae.mgm", "in.csv", "-o", "a.txt"), 2, "ends in .csv, .parquet, .npy"),
+        (("latent", "decode", "vae.mgm", "in.csv", "-o", "in.csv"), 2, "would be written over"),
     ],
 )
 def test_words_and_exit_codes(

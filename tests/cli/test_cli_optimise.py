@@ -50,11 +50,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_from_a_generator_to_a_page(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ("optimise", folder / "gen.mgm", "--objective", f"{folder}/assay.mgm:1,sa<3.5", "--budget", 60, *QUICK)
+    words = ("optimise", folder / "gen.mgm", "--oracle", f"{folder}/assay.mgm:1,sa<3.5", "--budget", 60, *QUICK)
     more = ("--control", folder / "assay.csv", "--reference", folder / "assay.csv", "--max-distance", "0.8")
     code, out = run(*words, *more, "-o", "a.csv", "--report", "a.html")
     assert code == 0 and "60 molecules scored" in out and "plain sampling" in out and "control" in out, out
-    assert "that the objective's model learnt from were left out" in out, out
+    assert "that the oracle's model learnt from were left out" in out, out
     frame = pd.read_csv("a.csv", keep_default_na=False)
     assert len(frame) == 60 and sorted(frame["call"]) == [*range(1, 61)] and (frame["reason"] == "").all()
     wanted = {"rank", "smiles", "objective", "within_bounds", "assay", "sa", "nearest", "alerts", "known", "novel"}
@@ -72,7 +72,7 @@ def test_from_a_generator_to_a_page(folder: Path, tmp_path: Path, monkeypatch: p
 def test_a_lead_is_kept_in_sight(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     start = str(builtin.chembl2321810().smiles[3])
-    words = ("--objective", "penalized_logp", "--start", start, "--similarity", 0.4, "--budget", 40, "--no-compare")
+    words = ("--oracle", "penalized_logp", "--start", start, "--similarity", 0.4, "--budget", 40, "--no-compare")
     code, out = run("optimise", folder / "gen.mgm", *words, *QUICK, "--report", "a.html")
     assert code == 0, out
     frame = pd.read_csv("optimised.csv")
@@ -89,7 +89,7 @@ def test_in_python_with_a_function_that_fails(folder: Path) -> None:
 
     found = molgraph.optimise(folder / "gen.mgm", moody, search="sampling", budget=30)
     frame = found.to_frame()
-    failed = frame["reason"] == "the objective failed: no fluorine"
+    failed = frame["reason"] == "the oracle failed: no fluorine"
     assert 0 < failed.sum() < 30 and failed.to_numpy()[-failed.sum() :].all() and "have no score" in found.sentence
     for wrong in ({"batch": 0}, {"diversity": 3}, {"diversity": float("nan")}):
         with pytest.raises(molgraph.MolgraphError, match=r"(?s)batch is \d+ and diversity .*batch 1 or more"):
@@ -146,7 +146,7 @@ def test_calls_of_a_stopped_search_survive_other_commands(
     kept = journal.read_bytes()
     for wrong, said in (
         (("-s", "inital=40"), "inital"),
-        (("--objective", "logp"), "keeps 25 calls of a search for another"),
+        (("--oracle", "logp"), "keeps 25 calls of a search for another"),
     ):
         code, out = run(*words, *wrong)
         assert code == 2 and said in out and journal.read_bytes() == kept, out
@@ -158,10 +158,23 @@ def test_calls_of_a_stopped_search_survive_other_commands(
     assert code == 0 and [*again["smiles"]] == [*first["smiles"]] and [*again["call"]] == [*first["call"]], out
 
 
+def test_a_search_without_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("def letters(smiles):\n    return len(smiles)\n")
+    words = ("optimise", "--search", "graph-ga(population=10)", "--budget", 25, "--batch", 5, "-o", "a.csv")
+    for oracle in (("--oracle", "mine.py:letters"), ("--objective", "qed")):
+        code, out = run(*words, *oracle)
+        assert code == 0 and "25 molecules scored" in out and "plain sampling" in out, out
+        frame = pd.read_csv("a.csv", keep_default_na=False)
+        assert len(frame) == 25 and frame["objective"].is_monotonic_decreasing
+    code, out = run("optimise", "--budget", 5)
+    assert code == 2 and "graph-ga" in out, out
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--objective", "qedd"), "did you mean 'qed'"),
+        (("--oracle", "qedd"), "did you mean 'qed'"),
         (("--search", "bays"), "did you mean 'bayes'"),
         (("-s", "initail=4"), "initail"),
         (("--budget", "0"), "--budget is 0"),
@@ -169,11 +182,11 @@ def test_calls_of_a_stopped_search_survive_other_commands(
         (("--similarity", "0.4"), "name one with --start"),
         (("--start", "CCO", "--similarity", "4"), "similarity is 4"),
         (("--max-distance", "0.4"), "--reference TABLE"),
-        (("--objective", "sa<4"), "nothing to make better"),
-        (("--objective", "gen.mgm"), "proposes molecules"),
+        (("--oracle", "sa<4"), "nothing to make better"),
+        (("--oracle", "gen.mgm"), "proposes molecules"),
         (("-o", "a.xlsx"), "ends in .csv"),
         (("--control", "plain.smi"), "asks no property model"),
-        (("--objective", ""), "the objective is empty"),
+        (("--oracle", ""), "the oracle is empty"),
     ],
 )
 def test_a_wrong_word_is_answered_with_the_right_one(

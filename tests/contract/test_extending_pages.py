@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from molgraph.base.registry import kinds
-from tests.contract.test_kinds import TOGETHER
+from tests.contract.test_kinds import TOGETHER, trials_of
 from tests.house.test_house_papers import wrong_commands
 
 ROOT = Path(__file__).parents[2]
@@ -59,7 +59,7 @@ def test_the_examples_are_a_plug_in_that_meets_the_trials(tmp_path: Path) -> Non
     names = "".join(f"{name} = {value}\n" for name, value in points.items())
     (info / "entry_points.txt").write_text(f"[molgraph]\n{names}", "utf-8")
     path = os.pathsep.join([str(tmp_path), str(ROOT), os.environ.get("PYTHONPATH", "")])
-    files = [f"tests/contract/test_{kind}s.py" for kind in made if kind not in TOGETHER]
+    files = [f"tests/contract/{trials_of(kind)}" for kind in made if kind not in TOGETHER]
     words = ["-v", "-p", "no:xdist", "-p", "no:cacheprovider", "--tb=short", "-k", "my_"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words, *files],

@@ -50,7 +50,12 @@ CONTRACTS: dict[str, Any] = {
     "wrapper": Wrapper,
 }
 HERE = Path(__file__).parent
-TOGETHER = {"schedule": "optimizer", "search": "oracle"}  # kinds that have a page and a file of trials with another one
+TOGETHER = {"schedule": "optimizer"}  # kinds that have a page and a file of trials with another one
+
+
+def trials_of(kind: str) -> str:
+    """The file of a kind's trials."""
+    return f"test_{kind}{'es' if kind.endswith('ch') else 's'}.py"
 
 
 @pytest.mark.parametrize("kind", kinds())
@@ -64,5 +69,5 @@ def test_every_kind_has_a_contract_that_its_members_keep(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", kinds())
 def test_every_kind_has_trials_over_the_registry(kind: str) -> None:
-    text = (HERE / f"test_{TOGETHER.get(kind, kind)}s.py").read_text("utf-8")
+    text = (HERE / trials_of(TOGETHER.get(kind, kind))).read_text("utf-8")
     assert f'names("{kind}")' in text, "the trials take in whatever is registered"

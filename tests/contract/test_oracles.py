@@ -1,4 +1,4 @@
-"""Trials that every registered oracle and every registered search meets."""
+"""Trials that every registered oracle meets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 from molgraph.base.registry import entry, names
 from molgraph.data.table import make_table
 from molgraph.generate.oracles.oracle import Oracle, make_oracle, parameters_of
-from molgraph.generate.searches.search import Search, make_search
 from molgraph.train.model import Model
 from tests.tiny import series, small
 
@@ -59,43 +58,3 @@ class TestEveryOracle:
         assert np.allclose([oracle.score([text]).value[0] for text in MOLECULES[:3]], whole[:3], atol=1e-5)
         assert np.array_equal(oracle.score(MOLECULES).value, whole)
         assert state == np.random.get_state()[1].tolist()  # noqa: NPY002
-
-
-def begun(name: str, starts: np.ndarray | None = None) -> Search:
-    """A search that was told forty points, whose score is their first value."""
-    search = make_search(name, **entry("search", name).value.small)
-    search.begin(4, starts, seed=1)
-    z = np.random.default_rng(0).standard_normal((40, 4))
-    search.tell(z, np.where(np.arange(40) == 7, np.nan, z[:, 0]))
-    return search
-
-
-@pytest.mark.parametrize("name", names("search"))
-class TestEverySearch:
-    def test_says_what_it_is(self, name: str) -> None:
-        found = entry("search", name)
-        assert issubclass(found.value, Search) and found.summary and found.value.__doc__ and found.value.name == name
-
-    def test_points_of_the_space_with_a_promise_each(self, name: str) -> None:
-        search = begun(name)
-        assert len(search.z) == 39, "a point without a score is passed over"
-        for step, n in enumerate((1, 5, 12)):
-            z, promise = search.ask(n, step)
-            assert z.shape[1] == 4 and len(z) >= n and promise.shape == (len(z),)
-            assert np.isfinite(z).all() and np.isfinite(promise).all()
-
-    def test_the_same_seed_and_scores_ask_for_the_same_points(self, name: str) -> None:
-        np.random.seed(3)  # noqa: NPY002 - the global state on purpose
-        first = begun(name).ask(6, 2)
-        np.random.seed(4)  # noqa: NPY002
-        again = begun(name).ask(6, 2)
-        assert np.array_equal(first.z, again.z) and np.array_equal(first.promise, again.promise)
-        assert not np.array_equal(first.z, begun(name).ask(6, 3).z)
-
-    def test_begins_at_the_starts_and_with_scores_that_say_nothing(self, name: str) -> None:
-        search = make_search(name, **entry("search", name).value.small)
-        starts = np.array([[3.0, 0, 0, 0], [0, 3.0, 0, 0]])
-        search.begin(4, starts, seed=1)
-        assert np.array_equal(search.ask(6, 0).z[:2], starts)
-        search.tell(np.zeros((60, 4)), np.zeros(60))
-        assert len(search.ask(6, 1).z) >= 6

@@ -1,4 +1,4 @@
-"""Second opinions that learnt from other molecules than the objective: overlap is left out, told, or refused."""
+"""Second opinions that learnt from other molecules than the oracle: overlap is left out, told, or refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from molgraph.data.sources import builtin
 from molgraph.generate import control
 from molgraph.generate.control import judge, make_control
 from molgraph.generate.optimised import ranked, rows_of
-from molgraph.generate.oracles.combined import Combined, read_objective
+from molgraph.generate.oracles.combined import Combined, read_oracle
 from molgraph.generate.oracles.journal import OracleCalls
 from molgraph.train.model import Model
 from molgraph.train.training_molecules import molecule_hashes
@@ -34,7 +34,7 @@ def assay(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def objective(assay: Path) -> Combined:
-    return read_objective(f"{assay},sa<4")
+    return read_oracle(f"{assay},sa<4")
 
 
 def test_a_control_learns_from_molecules_that_the_objective_did_not(
@@ -43,7 +43,7 @@ def test_a_control_learns_from_molecules_that_the_objective_did_not(
     monkeypatch.setattr(control, "get", lambda kind, name: get(kind, "knn"))  # a forest takes longer
     table = builtin.chembl2321810()
     found = make_control(table.take(np.arange(50, 200)), objective)
-    assert found.independent and "50 that the objective's model learnt from were left out" in found.note
+    assert found.independent and "50 that the oracle's model learnt from were left out" in found.note
     alone = make_control(table.take(np.arange(100, 200)), objective)
     assert np.array_equal(found.oracle.score([*table.smiles]).value, alone.oracle.score([*table.smiles]).value)
     with pytest.raises(DataError, match="a control can learn from 15 of the 115 molecules"):
@@ -56,14 +56,12 @@ def test_a_control_that_shares_molecules_is_told(
     monkeypatch.setattr(control, "get", lambda kind, name: get(kind, "knn"))
     model = molgraph.load(assay)
     same = make_control(str(assay), objective)
-    assert (
-        not same.independent and "100 of the 100 molecules" in same.note and "share the objective's errors" in same.note
-    )
+    assert not same.independent and "100 of the 100 molecules" in same.note and "share the oracle's errors" in same.note
     other = Model(model.method, targets=model.targets, trained_on=np.arange(1, 50, dtype=np.uint64))
     assert make_control(other, objective).independent
     unknown = make_control(Model(model.method, targets=model.targets), objective)
     assert not unknown.independent and "the control does not know" in unknown.note
-    blind = read_objective({"a": read_objective(str(assay)).terms[0].oracle})
+    blind = read_oracle({"a": read_oracle(str(assay)).terms[0].oracle})
     blind.terms[0].oracle.model.trained_on = None  # type: ignore[attr-defined]
     half = make_control(builtin.chembl2321810().take(np.arange(60)), blind)
     assert not half.independent and "30 of its table, at random" in half.note
@@ -71,7 +69,7 @@ def test_a_control_that_shares_molecules_is_told(
 
 def test_a_control_is_compared_with_the_model_that_it_controls(objective: Combined, assay: Path) -> None:
     smiles = [str(text) for text in builtin.chembl2321810().smiles[:60]]
-    weighted, bound = read_objective(f"{assay}:-1,qed:5"), read_objective(f"qed,{assay}<5")
+    weighted, bound = read_oracle(f"{assay}:-1,qed:5"), read_oracle(f"qed,{assay}<5")
     for asked in (weighted, bound):
         calls = OracleCalls(asked, 60)
         calls.score(smiles)
@@ -91,5 +89,5 @@ def test_a_control_is_compared_with_the_model_that_it_controls(objective: Combin
 def test_a_table_controls_property_models_alone() -> None:
     frame = pd.DataFrame({"smiles": ["CCO"] * 30, "qed": 0.4})
     for words in ("qed", "qed,sa<4"):
-        with pytest.raises(UsageError, match=f"the objective {words} asks no property model"):
-            make_control(frame, read_objective(words))
+        with pytest.raises(UsageError, match=f"the oracle {words} asks no property model"):
+            make_control(frame, read_oracle(words))

@@ -12,10 +12,10 @@ import molgraph
 from molgraph.base.errors import DataError, UsageError
 from molgraph.chem.quality import measure
 from molgraph.data.sources import builtin
-from molgraph.generate.known import place_known, read_known
-from molgraph.generate.latent_search import run_search
-from molgraph.generate.oracles.combined import read_objective
+from molgraph.generate.known import read_known, value_known
+from molgraph.generate.oracles.combined import read_oracle
 from molgraph.generate.oracles.journal import OracleCalls
+from molgraph.generate.run_search import run_search
 from molgraph.generate.searches.search import make_search
 from molgraph.train.model import Model
 from tests.latent import NearestMolecule, latent_generator
@@ -49,10 +49,10 @@ def test_known_molecules_save_calls(space: NearestMolecule, poor: pd.DataFrame, 
     """20 calls that begin from poor molecules find better ones than 20 that begin from nothing."""
     best = {}
     for begin in (True, False):
-        calls = OracleCalls(read_objective(far), 20)
-        told = place_known(space, calls, read_known(poor, calls.objective)) if begin else None
+        calls = OracleCalls(read_oracle(far), 20)
+        told = value_known(calls, read_known(poor, calls.oracle)) if begin else None
         run_search(space, calls, make_search(name, **QUICK[name]), known=told, batch=10, seed=2)
-        values = np.array([one.objective for one in calls.scored.values()])
+        values = np.array([one.total for one in calls.scored.values()])
         best[begin] = np.sort(values)[-5:].mean()
         assert len(values) == 20 and not (begin and set(poor["smiles"]) & set(calls.scored))
     assert best[True] > best[False] + 0.3 and best[True] > poor["far"].max(), best
@@ -61,8 +61,8 @@ def test_known_molecules_save_calls(space: NearestMolecule, poor: pd.DataFrame, 
 def test_sampling_draws_the_same_whatever_is_known(space: NearestMolecule, poor: pd.DataFrame) -> None:
     drawn = []
     for table in (poor, poor.head(1)):
-        calls = OracleCalls(read_objective(far), 60)
-        told = place_known(space, calls, read_known(table, calls.objective))
+        calls = OracleCalls(read_oracle(far), 60)
+        told = value_known(calls, read_known(table, calls.oracle))
         run_search(space, calls, make_search("sampling"), known=told, seed=2)
         drawn.append([text for text in calls.scored if text not in set(poor["smiles"])])
     n = min(map(len, drawn))
@@ -73,22 +73,25 @@ def test_rows_are_told_or_counted(space: NearestMolecule) -> None:
     smiles = [str(text) for text in space.smiles[:6]]
     rows = [*smiles, smiles[0], "C(C", "", smiles[5]]
     frame = pd.DataFrame({"smiles": rows, "qed": [0.1, 0.2, None, 0.4, 0.5, None, 0.3, 0.9, 0.9, None]})
-    calls = OracleCalls(read_objective("qed,sa<4"), 5)
-    told = place_known(space, calls, read_known(frame, calls.objective))
+    calls = OracleCalls(read_oracle("qed,sa<4"), 5)
+    told = value_known(calls, read_known(frame, calls.oracle))
     sa = measure("sa", smiles).value
-    guide = np.array([0.2, 0.2, 0.4, 0.5]) - calls.objective.scale * np.maximum(sa[[0, 1, 3, 4]] - 4, 0)
-    assert np.allclose(told.score, guide) and len(told.z) == 4, "the mean of two rows; the bound counts"
-    assert np.allclose(told.z, space.points[[0, 1, 3, 4]])
-    assert "4 known molecules" in told.note and "qed of the table; sa computed, not counted as calls" in told.note
-    assert "2 that cannot be read, 2 that repeat a molecule, 2 without a value" in told.note
-    assert calls.left == 5 and calls.score([smiles[1]])[0].objective == 0.2 and calls.left == 5, "no call is made"
+    guide = np.array([0.2, 0.2, 0.4, 0.5]) - calls.oracle.scale * np.maximum(sa[[0, 1, 3, 4]] - 4, 0)
+    assert np.allclose(told.score, guide), "the mean of two rows; the bound counts"
+    search = make_search("sampling")
+    search.begin(space, known=(told.smiles, told.score))
+    assert np.allclose(search.z, space.points[[0, 1, 3, 4]]) and search.n_known == 4
+    assert "4 known molecules" in told.note(4) and "qed of the table; sa computed, not counted as calls" in told.note(4)
+    assert "2 that cannot be read, 2 that repeat a molecule, 2 without a value" in told.note(4)
+    assert "1 without a place in the space" in told.note(3)
+    assert calls.left == 5 and calls.score([smiles[1]])[0].total == 0.2 and calls.left == 5, "no call is made"
     for bad in (frame.assign(qed=np.nan), frame.iloc[[7, 8]], frame.iloc[:0]):
-        with pytest.raises(DataError, match=f"none of {len(bad)} rows of known molecules"):
-            place_known(space, calls, read_known(bad, calls.objective))
+        with pytest.raises(DataError, match="none of the known molecules"):
+            value_known(calls, read_known(bad, calls.oracle)).note(0)
     with pytest.raises(UsageError, match="have no column 'far'"):
-        read_known(frame, read_objective(far))
+        read_known(frame, read_oracle(far))
     with pytest.raises(DataError, match=r"row 1: .*holds 'a', which is no number"):
-        read_known(frame.assign(qed=[*"abcabcabca"]), read_objective("qed"))
+        read_known(frame.assign(qed=[*"abcabcabca"]), read_oracle("qed"))
 
 
 def test_a_table_of_measurements_from_a_file(space: NearestMolecule, tmp_path: Path) -> None:

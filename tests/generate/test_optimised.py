@@ -9,7 +9,7 @@ import pandas as pd
 
 from molgraph.evaluate.report_search import write_search_report
 from molgraph.generate.optimised import Optimised, annotated, ranked, rows_of
-from molgraph.generate.oracles.combined import read_objective
+from molgraph.generate.oracles.combined import read_oracle
 from molgraph.generate.oracles.journal import OracleCalls
 from molgraph.generate.oracles.similarity import Molecules
 
@@ -18,23 +18,23 @@ ALERTS = "halogenated_ring_1; aldehyde"
 
 
 def test_novel_is_what_the_reference_does_not_hold() -> None:
-    calls = OracleCalls(read_objective("qed"), 9)
+    calls = OracleCalls(read_oracle("qed"), 9)
     calls.score([LONGER, "CCN", "C[C@@H](O)F", "CC(=O)[O-]", "CCC"])
     reference = Molecules([CHAIN, "CC(F)O", "CC(=O)O", "CCN.Cl"])
-    frame = annotated(rows_of(ranked(calls), calls.objective), calls.objective, reference=reference)
+    frame = annotated(rows_of(ranked(calls), calls.oracle), calls.oracle, reference=reference)
     novel = dict(zip(frame["smiles"], frame["novel"], strict=True))
     assert novel == {LONGER: True, "CCN": False, "C[C@@H](O)F": False, "CC(=O)[O-]": False, "CCC": True}
     assert frame.set_index("smiles").loc[LONGER, "known_similarity"] == 1
 
 
 def test_a_start_is_told_from_what_was_found() -> None:
-    calls = OracleCalls(read_objective("logp"), 9)
+    calls = OracleCalls(read_oracle("logp"), 9)
     calls.score(["CCO", "C[C@@H](O)F", "C[C@H](O)F"])
     for starts, words in (
         (["C[C@@H](O)F"], "which is the start: nothing better"),
         (["CCO"], "from -0.001 of the start"),
     ):
-        frame = annotated(rows_of(ranked(calls), calls.objective, starts), calls.objective)
+        frame = annotated(rows_of(ranked(calls), calls.oracle, starts), calls.oracle)
         assert words in Optimised(frame, "logp", "ascent", 9, {}).sentence
         assert frame.loc[frame["start"], "smiles"].tolist() == starts
         assert (frame["novel"] == frame["smiles"].str.contains("F").eq(starts == ["CCO"])).all(), "stereo aside"
@@ -46,8 +46,8 @@ def test_a_card_gives_long_words_a_line_and_draws_the_nearest(tmp_path: Path) ->
          "alerts": [ALERTS], "known": ["CC(C)=O"], "known_similarity": [0.4], "novel": [True], "call": [1],
          "reason": [""]}
     )  # fmt: skip
-    how = {"objective": "qed", "search": "ascent", "curves": {"ascent": np.array([0.5])}, "lead": "one"}
-    watched = pd.DataFrame({"call": [1, 2], "objective": [0.1, 0.5], "control": [0.1, 0.2]})
+    how = {"oracle": "qed", "search": "ascent", "curves": {"ascent": np.array([0.5])}, "lead": "one"}
+    watched = pd.DataFrame({"call": [1, 2], "oracle": [0.1, 0.5], "control": [0.1, 0.2]})
     page = tmp_path / "a.html"
     write_search_report(page, frame=frame, watched=watched, verdict="Who knows.", tag="The control cannot tell", **how)
     text = page.read_text("utf-8")

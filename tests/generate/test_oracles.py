@@ -18,7 +18,7 @@ from molgraph.base.errors import DataError, UsageError
 from molgraph.chem.alerts import alerts_of
 from molgraph.chem.quality import measure
 from molgraph.data.table import make_table
-from molgraph.generate.oracles.combined import Combined, read_objective
+from molgraph.generate.oracles.combined import Combined, read_oracle
 from molgraph.generate.oracles.journal import ABANDONED, SPENT, OracleCalls, drop_journal
 from molgraph.generate.oracles.oracle import FunctionOracle, Oracle, Scores
 from molgraph.generate.oracles.similarity import Molecules, Nearest
@@ -81,7 +81,7 @@ def test_nearest_is_rdkit_s_tanimoto() -> None:
     ],
 )
 def test_objectives_as_texts_and_mappings(given: object, words: str) -> None:
-    assert read_objective(given).words == words  # type: ignore[arg-type]
+    assert read_oracle(given).words == words  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_objectives_as_texts_and_mappings(given: object, words: str) -> None:
         ("qedd", "did you mean 'qed'"),
         ("qed<", "cannot be understood"),
         ("sa<4", "nothing to make better"),
-        ("", "the objective is empty"),
-        (" , ", "the objective is empty"),
+        ("", "the oracle is empty"),
+        (" , ", "the oracle is empty"),
         ("qed,sa<4>5", "leave nothing"),
         ("qed,alerts<1>=1", "leave nothing"),
         ("qed,sa>5,sa<4", "'sa>5' and 'sa<4' leave no molecule"),
@@ -105,39 +105,39 @@ def test_objectives_as_texts_and_mappings(given: object, words: str) -> None:
 )
 def test_objectives_that_make_no_sense(given: object, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        read_objective(given)  # type: ignore[arg-type]
+        read_oracle(given)  # type: ignore[arg-type]
 
 
 def test_similarity_needs_a_lead_that_can_be_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="--start"):
-        read_objective("qed,similarity>0.4")
-    assert read_objective("qed,similarity>0.4", lead="CCO").score_parts(["CCO"]).parts[0, 1] == 1
+        read_oracle("qed,similarity>0.4")
+    assert read_oracle("qed,similarity>0.4", lead="CCO").score_parts(["CCO"]).parts[0, 1] == 1
     with pytest.raises(DataError, match="cannot be read"):
-        read_objective("similarity(xx)").score(["CCO"])
+        read_oracle("similarity(xx)").score(["CCO"])
     (tmp_path / "o.toml").write_text("[qed]\nweight = 2\n[sa]\nmax = 4\n")
-    assert read_objective(tmp_path / "o.toml").words == "qed:2,sa<=4"
+    assert read_oracle(tmp_path / "o.toml").words == "qed:2,sa<=4"
     (tmp_path / "o.toml").write_text("qed = ")
     with pytest.raises(UsageError, match="TOML"):
-        read_objective(str(tmp_path / "o.toml"))
+        read_oracle(str(tmp_path / "o.toml"))
 
 
 def test_the_guide_falls_with_the_distance_from_bounds() -> None:
-    objective = read_objective("qed:1,sa:0.1<2")
+    objective = read_oracle("qed:1,sa:0.1<2")
     found = objective.score_parts(["CCO", RINGS, SMILES[0], "C(C"])
     qed, sa = found.parts.T
-    assert np.allclose(found.objective[:3], qed[:3] - 0.1 * sa[:3]) and math.isnan(found.objective[3])
+    assert np.allclose(found.total[:3], qed[:3] - 0.1 * sa[:3]) and math.isnan(found.total[3])
     assert found.within.tolist() == [True, bool(sa[1] < 2), bool(sa[2] < 2), False]
-    assert np.allclose(found.guide[:3], found.objective[:3] - (0.2 + 0.1) * np.maximum(sa[:3] - 2, 0))
+    assert np.allclose(found.guide[:3], found.total[:3] - (0.2 + 0.1) * np.maximum(sa[:3] - 2, 0))
 
 
 def test_strict_bounds_leave_their_own_number_outside() -> None:
     aldehyde, none = "O=Cc1ccccc1", "CCO"
     for words, kept in {"<1": [0, 1], "<=1": [1, 1], ">0": [1, 0], ">=0": [1, 1], "<=1<1": [0, 1]}.items():
-        found = read_objective(f"qed,alerts{words}").score_parts([aldehyde, none])
+        found = read_oracle(f"qed,alerts{words}").score_parts([aldehyde, none])
         assert found.parts[0].tolist()[1] == 1 and found.within.tolist() == kept, words
-    found = read_objective("qed,alerts<1").score_parts([aldehyde])
-    assert found.guide < found.objective, "a search is led away from it"
-    assert read_objective({"qed": 1, "alerts": {"max": 1}}).score_parts([aldehyde]).within.all()
+    found = read_oracle("qed,alerts<1").score_parts([aldehyde])
+    assert found.guide < found.total, "a search is led away from it"
+    assert read_oracle({"qed": 1, "alerts": {"max": 1}}).score_parts([aldehyde]).within.all()
 
 
 def test_calls_are_counted_once_a_molecule_and_end_with_the_budget() -> None:
@@ -147,14 +147,14 @@ def test_calls_are_counted_once_a_molecule_and_end_with_the_budget() -> None:
         asked.append(text)
         return len(text)
 
-    calls = OracleCalls(read_objective(letters), budget=3)
+    calls = OracleCalls(read_oracle(letters), budget=3)
     first = calls.score(["CCO", "OCC", "C(C", "CC"])
     assert asked == ["CCO", "CC"] and calls.left == 1
     assert [one.call for one in first] == [1, 1, 0, 2] and "SMILES" in first[2].reason
     again = calls.score(["C(O)C", "CCC", "CCCC"])
     assert [one.call for one in again] == [1, 3, 0] and again[2].reason == SPENT and calls.left == 0
     with pytest.raises(UsageError, match="budget is 0"):
-        OracleCalls(read_objective("qed"), budget=0)
+        OracleCalls(read_oracle("qed"), budget=0)
 
 
 def test_no_molecule_ends_the_run() -> None:
@@ -169,16 +169,16 @@ def test_no_molecule_ends_the_run() -> None:
             hang.wait(20)
         return 1.0
 
-    calls = OracleCalls(read_objective(moody), budget=9, seconds=0.2)
+    calls = OracleCalls(read_oracle(moody), budget=9, seconds=0.2)
     found = calls.score(["CCO", "CCN", "CCS", "CCC"])
-    assert [one.reason for one in found[:2]] == ["the objective failed: 'no entry'", "the score is nan"]
-    assert "takes longer than 0.2 s" in found[2].reason and found[3].objective == 1.0 and calls.left == 5
+    assert [one.reason for one in found[:2]] == ["the oracle failed: 'no entry'", "the score is nan"]
+    assert "takes longer than 0.2 s" in found[2].reason and found[3].total == 1.0 and calls.left == 5
 
     def stuck(text: str) -> float:
         hang.wait(20)
         return 1.0
 
-    calls = OracleCalls(read_objective(stuck), budget=20, seconds=0.01)
+    calls = OracleCalls(read_oracle(stuck), budget=20, seconds=0.01)
     found = calls.score(["C" * n for n in range(1, ABANDONED + 3)])
     assert "have not come back" in found[-1].reason and "longer" in found[0].reason
     hang.set()
@@ -191,9 +191,45 @@ def test_a_failure_in_a_batch_costs_the_others_nothing() -> None:
                 raise RuntimeError("all of them")
             return super().score_parts(smiles)
 
-    calls = OracleCalls(Batch(read_objective("qed").terms), budget=5)
+    calls = OracleCalls(Batch(read_oracle("qed").terms), budget=5)
     found = calls.score(["CC", "CCO", "CCC"])
-    assert [one.reason for one in found] == ["", "the objective failed: all of them", ""]
+    assert [one.reason for one in found] == ["", "the oracle failed: all of them", ""]
+
+
+def test_a_slow_batch_is_asked_once_and_has_the_time_of_its_molecules() -> None:
+    asked: list[str] = []
+
+    class Docking(Oracle):
+        name = "docking"
+        wait = 0.0
+
+        def score(self, smiles: Sequence[str]) -> Scores:
+            asked.extend(smiles)
+            threading.Event().wait(self.wait)
+            return Scores(np.ones(len(smiles)), np.full(len(smiles), ""))
+
+    oracle = Docking()
+    calls = OracleCalls(read_oracle(oracle), budget=20, seconds=0.2)
+    oracle.wait = 0.5
+    assert all(one.total == 1 for one in calls.score([*"CNOS"]))
+    oracle.wait = 3
+    found = calls.score([*"FIP"])
+    assert all("longer" in one.reason for one in found) and asked == [*"CNOSFIP"] and calls.left == 13
+
+
+def test_a_function_in_a_file_is_an_oracle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text("def letters(smiles):\n    return len(smiles)\n")
+    monkeypatch.chdir(tmp_path)
+    for path in ("mine:letters", "./mine.py:letters", f"{tmp_path}/mine.py:letters"):
+        found = read_oracle(f"{path}:0.5,sa<4")
+        assert found.labels == ("letters", "sa") and found.score_parts(["CCO"]).total[0] == 1.5 and found.content
+    before = read_oracle("./mine.py:letters").content
+    (tmp_path / "mine.py").write_text("def letters(smiles):\n    return 2 * len(smiles)\n")
+    assert read_oracle("./mine.py:letters").content != before, "kept calls are of one version of the file"
+    for wrong in ("mine:leters", "./his.py:letters", "nobody:here"):
+        with pytest.raises(UsageError):
+            read_oracle(wrong)
+    assert read_oracle({"dock": len}).score_parts(["CCO"]).parts[0, 0] == 3
 
 
 def test_a_run_that_was_cut_short_goes_on(tmp_path: Path) -> None:
@@ -205,20 +241,31 @@ def test_a_run_that_was_cut_short_goes_on(tmp_path: Path) -> None:
 
     path = tmp_path / "a.journal"
     kept = FunctionOracle(letters, version="1")
-    one = OracleCalls(read_objective(kept), 10, journal=path)
+    one = OracleCalls(read_oracle(kept), 10, journal=path)
     assert not path.exists(), "without a call there is nothing to keep"
     first = one.score(["CCO", "CC"])
     one.close()
     path.write_text(path.read_text() + '{"smiles": "CCCC", "cal')
-    two = OracleCalls(read_objective(kept), 10, journal=path)
+    two = OracleCalls(read_oracle(kept), 10, journal=path)
     again = two.score(["CC", "CCO", "CCC"])
     two.close()
     assert asked == ["CCO", "CC", "CC", "CCC"], "what has a score is not called again, what failed is"
-    assert again[1].objective == first[0].objective and again[0].reason == first[1].reason
+    assert again[1].total == first[0].total and again[0].reason == first[1].reason
     assert [each.call for each in again] == [1, 2, 3] and two.left == 7, "but it is counted"
     assert len(path.read_text().splitlines()) == 4 and all(json.loads(line) for line in path.read_text().splitlines())
     assert drop_journal(path, ["CC", "CCO"]) == 1 and path.exists(), "a call of another search is kept"
     assert drop_journal(path, ["CC", "CCO", "CCC"]) == 0 and not path.exists()
+
+
+def test_a_journal_of_older_versions_goes_on(tmp_path: Path) -> None:
+    path, oracle = tmp_path / "a.journal", read_oracle("qed")
+    line = {"smiles": "CCO", "call": 1, "objective": 0.4, "guide": 0.4, "within": True, "parts": [0.4], "reason": ""}
+    header = {"objective": oracle.content, "words": "qed"}
+    path.write_text(f"{json.dumps(header)}\n{json.dumps(line)}\n")
+    calls = OracleCalls(oracle, 10, journal=path)
+    assert calls.score(["OCC", "CC"])[0].total == 0.4
+    calls.close()
+    assert next(json.loads(each)["objective"] for each in path.read_text().splitlines()[1:]) == 0.4
 
 
 @pytest.mark.parametrize(
@@ -234,13 +281,13 @@ def test_a_run_that_was_cut_short_goes_on(tmp_path: Path) -> None:
 )
 def test_calls_are_kept_for_one_objective(tmp_path: Path, one: Any, two: Any) -> None:
     path = tmp_path / "a.journal"
-    calls = OracleCalls(read_objective(one), 10, journal=path)
+    calls = OracleCalls(read_oracle(one), 10, journal=path)
     calls.score(["CCO", "CC"])
     calls.close()
     before = path.read_bytes()
-    assert len(OracleCalls(read_objective(one), 10, journal=path).resumed) == 2
-    with pytest.raises(UsageError, match="keeps 2 calls of a search for another objective"):
-        OracleCalls(read_objective(two), 10, journal=path)
+    assert len(OracleCalls(read_oracle(one), 10, journal=path).resumed) == 2
+    with pytest.raises(UsageError, match="keeps 2 calls of a search for another oracle"):
+        OracleCalls(read_oracle(two), 10, journal=path)
     assert path.read_bytes() == before
 
 
@@ -248,7 +295,7 @@ def test_a_file_that_is_no_journal_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
     path.write_text("smiles,value\nCCO,1\n")
     with pytest.raises(UsageError, match="something else than calls"):
-        OracleCalls(read_objective("qed"), 10, journal=path)
+        OracleCalls(read_oracle("qed"), 10, journal=path)
 
     class Own(Oracle):
         name = "own"
@@ -258,5 +305,5 @@ def test_a_file_that_is_no_journal_is_left_alone(tmp_path: Path) -> None:
 
     for unknown in (len, {"my": FunctionOracle(len)}, Own()):
         with pytest.raises(UsageError, match="cannot be kept"):
-            OracleCalls(read_objective(unknown), 10, journal=tmp_path / "a")
+            OracleCalls(read_oracle(unknown), 10, journal=tmp_path / "a")
     assert path.read_text() == "smiles,value\nCCO,1\n" and not (tmp_path / "a").exists()

@@ -7,13 +7,17 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from molgraph.base.errors import DataError
+from molgraph.chem.fingerprints import morgan
+from molgraph.chem.quality import measure
+from molgraph.chem.smiles import why_unreadable
 from molgraph.data.sources import builtin
 from molgraph.generate.constrained import improve, success
+from molgraph.generate.diversity import determinantal_diversity
 from molgraph.generate.guard import OPEN, PARTED, SOUND, watch
-from molgraph.generate.latent_search import choose_batch, run_search, standard_starts
-from molgraph.generate.oracles.combined import read_objective
+from molgraph.generate.oracles.combined import read_oracle
 from molgraph.generate.oracles.journal import OracleCalls
 from molgraph.generate.oracles.similarity import Molecules
+from molgraph.generate.run_search import choose_batch, run_search, standard_starts
 from molgraph.generate.searches.head import fit_head
 from molgraph.generate.searches.search import make_search
 from molgraph.generate.searches.translation import LatentCycleGAN
@@ -35,7 +39,7 @@ def space() -> NearestMolecule:
 def smooth(space: NearestMolecule):
     """An objective that is linear in the space: how far along a direction a molecule lies."""
     place = dict(zip(space.smiles.tolist(), space.points @ np.array([2.0, 1.0, 0, 0, 0, 0]), strict=True))
-    return read_objective(lambda text: place[text])
+    return read_oracle(lambda text: place[text])
 
 
 @pytest.mark.slow
@@ -46,7 +50,7 @@ def test_a_search_finds_more_than_sampling(space: NearestMolecule, name: str) ->
     for each in ("sampling", name):
         calls = OracleCalls(smooth(space), 100)
         run_search(space, calls, make_search(each, **QUICK[each]), batch=20, seed=3)
-        values = np.array([one.objective for one in calls.scored.values()])
+        values = np.array([one.total for one in calls.scored.values()])
         assert len(values) == 100
         best[each] = values.reshape(-1, 20).mean(axis=1)[2:].max()
     assert best[name] > best["sampling"] + 0.8, best
@@ -55,16 +59,16 @@ def test_a_search_finds_more_than_sampling(space: NearestMolecule, name: str) ->
 def test_the_same_seed_gives_the_same_calls_within_the_budget(space: NearestMolecule) -> None:
     runs = []
     for _ in range(2):
-        calls = OracleCalls(read_objective("qed,sa<4"), 70)
+        calls = OracleCalls(read_oracle("qed,sa<4"), 70)
         decoded = run_search(space, calls, make_search("ascent", **QUICK["ascent"]), batch=16, seed=1)
         runs.append([*calls.scored.values()])
-        assert calls.left == 0 and decoded.texts >= decoded.valid >= len(decoded.point) >= 70
+        assert calls.left == 0 and decoded.texts >= decoded.valid >= len(decoded.distinct) >= 70
     assert runs[0] == runs[1] and [one.call for one in runs[0]] == [*range(1, 71)]
 
 
 def test_a_space_of_few_molecules_ends_the_search() -> None:
     tiny = latent_generator(builtin.chembl2321810().take(np.arange(12)), d=2, broken=3)
-    calls = OracleCalls(read_objective("qed"), 500)
+    calls = OracleCalls(read_oracle("qed"), 500)
     decoded = run_search(tiny, calls, make_search("sampling"), seed=0)
     assert len(calls.scored) <= 12 and decoded.valid < decoded.texts
     assert "held no new molecule" in decoded.notes[0]
@@ -88,7 +92,7 @@ def test_a_small_budget_leaves_calls_to_learn_from(space: NearestMolecule, name:
 
 def test_starts_are_scored_first_and_no_call_is_spent_outside_bounds_that_cost_nothing(space: NearestMolecule) -> None:
     (start,) = standard_starts([str(space.smiles[5])])
-    calls = OracleCalls(read_objective("penalized_logp,similarity>0.5", lead=start), 60)
+    calls = OracleCalls(read_oracle("penalized_logp,similarity>0.5", lead=start), 60)
     search = make_search("sampling")
     decoded = run_search(space, calls, search, starts=[start], seed=0)
     first, *others = calls.scored.values()
@@ -96,9 +100,9 @@ def test_starts_are_scored_first_and_no_call_is_spent_outside_bounds_that_cost_n
     assert others and all(one.within and one.parts[1] > 0.5 for one in others)
     assert decoded.outside and not decoded.outside & {*calls.scored}
     assert max(Molecules([start]).nearest(sorted(decoded.outside)).similarity) <= 0.5
-    lowest = min(one.objective for one in calls.scored.values())
+    lowest = min(one.total for one in calls.scored.values())
     assert (search.score < lowest).any()  # it learns where the bounds are missed
-    asked = OracleCalls(read_objective({"qed": 1, "heavy_atoms": {"max": 0}}), 60)
+    asked = OracleCalls(read_oracle({"qed": 1, "heavy_atoms": {"max": 0}}), 60)
     assert "within the bounds" in run_search(space, asked, make_search("sampling"), seed=0).notes[0]
     with pytest.raises(DataError, match="cannot be read"):
         standard_starts(["CCO", "C(C"])
@@ -108,8 +112,51 @@ def test_a_batch_is_promising_and_diverse(space: NearestMolecule) -> None:
     smiles = [str(text) for text in space.smiles[:40]]
     promise = np.linspace(1, 0, 40)
     assert choose_batch(smiles, promise, 5, 0.0) == smiles[:5]
-    assert choose_batch(smiles, np.zeros(40), 5, 0.9) == smiles[:5]
+    assert choose_batch(smiles, np.zeros(40), 5, 0.0) == smiles[:5]
+    volume = [determinantal_diversity(morgan(s).x) for s in (choose_batch(smiles, np.zeros(40), 5, 0.9), smiles[:5])]
+    assert volume[0] > 2 * volume[1], "it acts where all promise the same, as those of a sampling"
     assert len(set(choose_batch(smiles, promise, 5, 0.9)) - set(smiles[:5])) > 0
+
+
+def test_diversity_acts_where_nothing_is_known_yet(space: NearestMolecule) -> None:
+    """A sampling knows nothing, and yet its batches are spread out where diversity weighs."""
+    volume = []
+    for weight in (0.0, 0.95):
+        calls = OracleCalls(read_oracle("qed"), 40)
+        run_search(space, calls, make_search("sampling"), batch=10, diversity=weight, seed=1)
+        batches = np.array([*calls.scored]).reshape(4, 10)
+        volume.append(np.mean([np.log(determinantal_diversity(morgan([*each]).x)) for each in batches]))
+    assert volume[1] > volume[0] + 1, volume
+
+
+def test_graph_ga_climbs_by_its_scores_alone() -> None:
+    """It comes nearer to a molecule than a sampling of the list that it begins with, and not by shuffled scores."""
+    near = Molecules(["Cc1ccc(-c2cc(C(F)(F)F)nn2-c2ccc(S(N)(=O)=O)cc2)cc1"])
+
+    def similar(text: str) -> float:
+        return float(near.nearest([text]).similarity[0])
+
+    best = []
+    for name, score in (
+        ("sampling", similar),
+        ("graph-ga", lambda text: similar(text) * 1e6 % 1),
+        ("graph-ga", similar),
+    ):
+        calls = OracleCalls(read_oracle(score), 400)
+        run_search(None, calls, make_search(name), seed=1)
+        assert len(calls.scored) == 400 and not any(map(why_unreadable, calls.scored))
+        best.append(np.sort(near.nearest([*calls.scored]).similarity)[-10:].mean())
+    assert best[2] > max(best[:2]) + 0.05, best
+
+
+def test_graph_ga_begins_at_the_starts_and_keeps_the_best() -> None:
+    search = make_search("graph-ga(population=5, max_atoms=14)")
+    calls = OracleCalls(read_oracle("logp"), 60)
+    run_search(None, calls, search, starts=["CCOc1ccccc1"], batch=10, seed=0)
+    atoms = measure("heavy_atoms", [*calls.scored]).value
+    assert next(iter(calls.scored)) == "CCOc1ccccc1" and atoms.max() <= 14
+    best = np.array([one.total for one in calls.scored.values()])
+    assert best[1:].max() > best[0] and max(search.scores.values()) == best.max()  # type: ignore[attr-defined]
 
 
 def test_improvement_keeps_the_similarity(space: NearestMolecule) -> None:
@@ -139,7 +186,7 @@ def test_to_lose_a_charge_or_a_centre_is_no_improvement(
     monkeypatch.setattr(space, "decode", lambda z, seed: [own[i % 2] for i in range(len(z))])
     head = fit_head(space.points, space.points[:, 0], epochs=1)
     for written in ("C[C@H]([NH3+])c1ccccc1", f"{start}.Cl"):
-        calls = OracleCalls(read_objective(lambda text: float(-len(text))), 100)
+        calls = OracleCalls(read_oracle(lambda text: float(-len(text))), 100)
         found = improve(space, [head], calls, written, (0.0, 0.6))
         assert [(each.start, each.best, each.gain) for each in found.values()] == [(start, "", 0.0)] * 2
 

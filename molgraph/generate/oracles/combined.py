@@ -15,7 +15,7 @@ import numpy as np
 
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.toml_config import read_toml
-from molgraph.generate.oracles.oracle import FunctionOracle, Oracle, Scores, make_oracle, reasons_of
+from molgraph.generate.oracles.oracle import FunctionOracle, Oracle, Scores, make_oracle, oracle_at, reasons_of
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _TERM = re.compile(
@@ -24,14 +24,15 @@ _TERM = re.compile(
 _BOUND = re.compile(rf"([<>])(=?)\s*({_NUMBER})")
 NOTHING: Mapping[str, np.ndarray] = MappingProxyType({})
 SYNTAX = (
-    'as in "qed", "qed:1,sa<4", "assay.mgm#pIC50:1,qed:0.5,sa<4,similarity(CCO)>0.4", or a .toml file with a table '
+    'as in "qed", "qed:1,sa<4", "assay.mgm#pIC50:1,qed:0.5,sa<4,similarity(CCO)>0.4", a function of one SMILES as '
+    'module:function or "./file.py:function:0.5", or a .toml file with a table '
     "[NAME] for each, of weight, min, max"
 )
 
 
 @dataclass(frozen=True)
 class Term:
-    """One oracle's part in an objective.
+    """One oracle's part in a sum.
 
     Args:
         oracle: whose score it is.
@@ -78,10 +79,10 @@ class Term:
 
 
 class Parts(NamedTuple):
-    """The scores of a list of molecules by an objective.
+    """The scores of a list of molecules by an oracle.
 
     Args:
-        objective: float64 [n], the weighted sum; NaN where a part has no score.
+        total: float64 [n], the weighted sum; NaN where a part has no score.
         guide: float64 [n], the same less the distance from the bounds: where a search is led. A bound missed by one
             typical difference costs as much as all weighted parts being one typical difference worse.
         within: bool [n], whether all bounds are kept.
@@ -89,7 +90,7 @@ class Parts(NamedTuple):
         reason: object [n], why there is no score; empty where there is one.
     """
 
-    objective: np.ndarray
+    total: np.ndarray
     guide: np.ndarray
     within: np.ndarray
     parts: np.ndarray
@@ -100,20 +101,20 @@ class Combined(Oracle):
     """A weighted sum of oracles, with bounds: itself an oracle, whose score is ``guide``.
 
     Example:
-        >>> both = read_objective("qed:1,sa<4")
+        >>> both = read_oracle("qed:1,sa<4")
         >>> both.words, both.labels
         ('qed,sa<4', ('qed', 'sa'))
         >>> both.score_parts(["CCO", "not a molecule"]).within.tolist()
         [True, False]
     """
 
-    name = "objective"
+    name = "total"
 
     def __init__(self, terms: Sequence[Term]) -> None:
         if not terms:
-            raise UsageError("the objective is empty", hint=SYNTAX)
+            raise UsageError("the oracle is empty", hint=SYNTAX)
         if not any(term.weight for term in terms):
-            raise UsageError("the objective has bounds alone, and nothing to make better", hint=SYNTAX)
+            raise UsageError("the oracle has bounds alone, and nothing to make better", hint=SYNTAX)
         for one, other in combinations(terms, 2):
             if one.excludes(other):
                 raise UsageError(f"{one.words!r} and {other.words!r} leave no molecule", hint="leave one of them out")
@@ -124,12 +125,12 @@ class Combined(Oracle):
 
     @property
     def words(self) -> str:
-        """The objective as a person would write it."""
+        """The oracle as a person would write it."""
         return ",".join(term.words for term in self.terms)
 
     @property
     def content(self) -> str:
-        """What the scores depend on: equal for equal objectives, and empty where that of a part is."""
+        """What the scores depend on: equal for equal oracles, and empty where that of a part is."""
         plain = [each.name for each in fields(Term) if each.name != "oracle"]
         each = [
             (type(term.oracle).__name__, term.oracle.content, *(getattr(term, name) for name in plain))
@@ -146,7 +147,7 @@ class Combined(Oracle):
         """The scores of each SMILES, by parts; of parts whose values are given, by label, no oracle is asked."""
         n = len(smiles)
         parts, reason = np.full((n, len(self.terms)), np.nan), np.full(n, "", dtype=object)
-        objective, excess, within = np.zeros(n), np.zeros(n), np.ones(n, dtype=bool)
+        total, excess, within = np.zeros(n), np.zeros(n), np.ones(n, dtype=bool)
         for j, (term, label) in enumerate(zip(self.terms, self.labels, strict=True)):
             value = given.get(label)
             found = term.oracle.score(smiles) if value is None else Scores(value, reasons_of(value))
@@ -155,19 +156,19 @@ class Combined(Oracle):
             words = [text or f"{label} has no value" for text in found.reason[fresh]]
             reason[fresh] = [f"{label}: {text}" if len(self.terms) > 1 else text for text in words]
             if term.weight:
-                objective += term.weight * term.oracle.better * found.value
+                total += term.weight * term.oracle.better * found.value
             missed, distance = term.outside(found.value)
             within &= ~missed
             excess += distance / term.oracle.scale
         bad = reason != ""
-        objective[bad] = np.nan
-        return Parts(objective, objective - self.scale * excess, ~bad & within, parts, reason)
+        total[bad] = np.nan
+        return Parts(total, total - self.scale * excess, ~bad & within, parts, reason)
 
     def screen(self, smiles: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """bool [n], whether a molecule misses a bound that is checked at no cost, and float64 [n], the guide's loss.
 
         Example:
-            >>> read_objective("qed,heavy_atoms<4").screen(["CCO", "CCCO", "CCCCO"])[0].tolist()
+            >>> read_oracle("qed,heavy_atoms<4").screen(["CCO", "CCCO", "CCCCO"])[0].tolist()
             [False, True, True]
         """
         missed, excess = np.zeros(len(smiles), dtype=bool), np.zeros(len(smiles))
@@ -186,8 +187,8 @@ class Combined(Oracle):
 Given = str | Path | Oracle | Callable[[str], float] | Mapping[str, Any]
 
 
-def read_objective(given: Given, lead: str = "") -> Combined:
-    """An objective from a text, a TOML file, a mapping, an oracle or a function of one SMILES.
+def read_oracle(given: Given, lead: str = "") -> Combined:
+    """An oracle from a text, a TOML file, a mapping, an oracle or a function of one SMILES.
 
     Args:
         given: a text as in ``SYNTAX``; or name -> weight, or name -> {weight, min, max, and the oracle's parameters}.
@@ -207,7 +208,7 @@ def read_objective(given: Given, lead: str = "") -> Combined:
         return Combined([Term(oracle, oracle.name)])
     text = str(given)
     if text.endswith(".toml"):
-        return read_objective(_read_toml(Path(text)), lead)
+        return read_oracle(_read_toml(Path(text)), lead)
     return Combined([_from_text(part.strip(), lead) for part in text.split(",") if part.strip()])
 
 
@@ -221,15 +222,15 @@ class Bounds(NamedTuple):
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:
-    found = read_toml(path, "sa = {max = 4}", "objective")
-    inner = found.get("objective", found)
+    found = read_toml(path, "sa = {max = 4}", "oracle")
+    inner = found.get("oracle", found.get("objective", found))
     return inner if isinstance(inner, Mapping) else {str(inner): 1.0}
 
 
 def _from_text(text: str, lead: str) -> Term:
     found = _TERM.fullmatch(text)
     if found is None:
-        raise UsageError(f"the objective's part {text!r} cannot be understood", hint=SYNTAX)
+        raise UsageError(f"the oracle's part {text!r} cannot be understood", hint=SYNTAX)
     name, argument, rest = found["name"].strip(), found["argument"], found["rest"]
     low, high = (-math.inf, False), (math.inf, True)  # the number, and whether it is outside or inside
     for sign, equal, number in _BOUND.findall(rest):
@@ -248,8 +249,10 @@ def _from_mapping(name: str, how: Any, lead: str) -> Term:
         return _term(name, [], float(how), Bounds(), {}, lead)
     if isinstance(how, Oracle):
         return Term(how, name)
+    if callable(how):
+        return Term(FunctionOracle(how, name), name)
     if not isinstance(how, Mapping):
-        raise UsageError(f"the objective's part {name!r} is {how!r}, which is no weight", hint=SYNTAX)
+        raise UsageError(f"the oracle's part {name!r} is {how!r}, which is no weight", hint=SYNTAX)
     rest, bounds = dict(how), []
     for key, none in (("min", -math.inf), ("max", math.inf)):
         bounds.append(rest.pop(key, none))
@@ -273,6 +276,9 @@ def _term(name: str, argument: list[Any], weight: float, bounds: Bounds, params:
                 "similarity needs a molecule to be similar to", hint="similarity(SMILES), or --start SMILES"
             )
         argument = [lead]
+    if ":" in name:
+        own = oracle_at(name, *argument, **params)
+        return Term(own, own.name, weight, *bounds)
     path, hashed, target = name.partition("#")
     if path.endswith(".mgm"):
         label = target or Path(path).stem

@@ -1,4 +1,4 @@
-"""Cache and count the calls of an objective, keep them on the disk, and mark the molecules on which it fails."""
+"""Cache and count the calls of an oracle, keep them on the disk, and mark the molecules on which it fails."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ SPENT = "the budget is spent"
 
 @dataclass(frozen=True)
 class Scored:
-    """A molecule with what the objective says of it.
+    """A molecule with what the oracle says of it.
 
     Args:
         smiles: canonical; as it was given where it cannot be read.
         call: the number of the oracle call, from 1; 0 where none was made.
-        objective, guide, within, parts: as in ``Parts``.
+        total, guide, within, parts: as in ``Parts``.
         reason: why there is no score; empty where there is one.
     """
 
     smiles: str
     call: int = 0
-    objective: float = math.nan
+    total: float = math.nan
     guide: float = math.nan
     within: bool = False
     parts: tuple[float, ...] = ()
@@ -49,34 +49,35 @@ class Scored:
 
 
 class OracleCalls:
-    """Score molecules by an objective, each distinct molecule once, until a budget of calls is spent.
+    """Score molecules by an oracle, each distinct molecule once, until a budget of calls is spent.
 
     A call that raises, gives NaN or takes too long becomes a scored molecule with a reason; none ends the run. A call
     is a distinct readable molecule, by its canonical SMILES. With a journal, the calls of earlier runs of the same
-    objective are read from it: they count in the budget as if they were made, so that a search that is run again goes
+    oracle are read from it: they count in the budget as if they were made, so that a search that is run again goes
     on where it was stopped, and another search or seed finds what it would find without them, sooner. What failed then
     is asked again.
 
     Args:
-        objective: what scores.
+        oracle: what scores.
         budget: how many calls, at most.
         journal: a file that keeps the calls, written from the first one on; None for none.
-        seconds: how long a call may take, by the clock.
+        seconds: how long a call may take, by the clock; a batch has as many times that as it has molecules, and none
+            is asked again when it takes longer.
 
     Raises:
-        UsageError: a budget or time of nothing, a journal of another objective, or one for an objective whose parts
+        UsageError: a budget or time of nothing, a journal of another oracle, or one for an oracle whose parts
             nobody can tell apart.
 
     Example:
-        >>> from molgraph.generate.oracles.combined import read_objective
-        >>> calls = OracleCalls(read_objective("qed"), budget=2)
+        >>> from molgraph.generate.oracles.combined import read_oracle
+        >>> calls = OracleCalls(read_oracle("qed"), budget=2)
         >>> [each.call for each in calls.score(["CCO", "OCC", "C(C", "CCN", "CCC"])], calls.left
         ([1, 1, 0, 2, 0], 0)
     """
 
     def __init__(
         self,
-        objective: Combined,
+        oracle: Combined,
         budget: int,
         *,
         journal: str | Path | None = None,
@@ -86,7 +87,7 @@ class OracleCalls:
             raise UsageError(f"the budget is {budget} calls", hint="give 1 or more")
         if not seconds > 0:
             raise UsageError(f"a call may take {seconds} seconds", hint="give more than 0")
-        self.objective, self.budget, self.seconds = objective, budget, seconds
+        self.oracle, self.budget, self.seconds = oracle, budget, seconds
         self.scored: dict[str, Scored] = {}
         self.known: dict[str, Scored] = {}
         self.resumed: dict[str, Scored] = {}
@@ -102,7 +103,7 @@ class OracleCalls:
         return self.budget - len(self.scored)
 
     def score(self, smiles: Sequence[str]) -> list[Scored]:
-        """What the objective says of each SMILES, in order; calls beyond the budget are not made."""
+        """What the oracle says of each SMILES, in order; calls beyond the budget are not made."""
         found = canonical_smiles(list(smiles))
         fresh = list(dict.fromkeys(f.smiles for f in found if not f.reason and self.seen(f.smiles) is None))
         self._call(fresh[: self.left])
@@ -120,7 +121,7 @@ class OracleCalls:
 
         Args:
             written: distinct canonical SMILES.
-            given: label of a part of the objective -> float64 [n].
+            given: label of a part of the oracle -> float64 [n].
         """
         out: list[Scored] = []
         with bar("known values", len(written)) as line:
@@ -138,8 +139,8 @@ class OracleCalls:
             self._file = None
 
     def _call(self, fresh: list[str]) -> None:
-        """Score new molecules and keep them; slow objectives one by one, so that Ctrl-C costs one call at most."""
-        for group in [fresh] if self.objective.batched else [[text] for text in fresh]:
+        """Score new molecules and keep them; slow oracles one by one, so that Ctrl-C costs one call at most."""
+        for group in [fresh] if self.oracle.batched else [[text] for text in fresh]:
             asked = [text for text in group if text not in self.resumed]
             made = {each.smiles: each for each in self._compute(asked)} if asked else {}
             for text in group:
@@ -148,51 +149,53 @@ class OracleCalls:
 
     def _compute(self, smiles: list[str], given: Mapping[str, np.ndarray] = NOTHING) -> list[Scored]:
         """All at once where that works, else one at a time, so that one bad molecule costs no other its score."""
-        if self.objective.batched or len(smiles) == 1:
+        if self.oracle.batched or len(smiles) == 1:
             try:
-                ask = partial(self.objective.score_parts, given=given) if given else self.objective.score_parts
+                ask = partial(self.oracle.score_parts, given=given) if given else self.oracle.score_parts
                 found = self._limited(ask, smiles)
                 return [
                     Scored(text, 0, float(o), float(g), bool(w), tuple(map(float, p)), str(r))
                     for text, o, g, w, p, r in zip(smiles, *found, strict=True)
                 ]
+            except TooLongError as error:
+                return [Scored(text, reason=str(error)) for text in smiles]
             except Exception as error:  # whatever it is, the run goes on
                 if len(smiles) == 1:
-                    words = " ".join(str(error).split())[:200]
-                    failed = words if isinstance(error, TooLongError) else f"the objective failed: {words}"
-                    return [Scored(smiles[0], reason=failed or f"the objective failed: {type(error).__name__}")]
+                    words = " ".join(str(error).split())[:200] or type(error).__name__
+                    return [Scored(smiles[0], reason=f"the oracle failed: {words}")]
         one_by_one = ({label: value[[k]] for label, value in given.items()} for k in range(len(smiles)))
         return [one for text, own in zip(smiles, one_by_one, strict=True) for one in self._compute([text], own)]
 
-    def _limited(self, function: Callable[[Any], Any], item: Any) -> Any:
-        """``function(item)`` in a thread that is left alone when it takes too long."""
+    def _limited(self, function: Callable[[Any], Any], items: list[str]) -> Any:
+        """``function(items)`` in a thread that is left alone when it takes too long."""
         self._hung = [thread for thread in self._hung if thread.is_alive()]
         if len(self._hung) >= ABANDONED:
-            raise TooLongError(f"{ABANDONED} earlier calls of the objective have not come back")
+            raise TooLongError(f"{ABANDONED} earlier calls of the oracle have not come back")
         answers: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
 
         def work() -> None:
             try:
-                answers.put((True, function(item)))
+                answers.put((True, function(items)))
             except Exception as error:  # raised again below, in the caller's thread
                 answers.put((False, error))
 
         thread = threading.Thread(target=work, name="molgraph-oracle", daemon=True)
         thread.start()
         try:
-            done, answer = answers.get(timeout=self.seconds)
+            done, answer = answers.get(timeout=self.seconds * len(items))
         except queue.Empty:
             self._hung.append(thread)
-            raise TooLongError(f"the objective takes longer than {self.seconds:g} s") from None
+            each = f" for each of {len(items)} molecules" if len(items) > 1 else ""
+            raise TooLongError(f"the oracle takes longer than {self.seconds:g} s{each}") from None
         if not done:
             raise answer
         return answer
 
     def _read(self, path: Path) -> dict[str, Scored]:
         """The calls of earlier runs; the file is left as it is."""
-        if not self.objective.content:
+        if not self.oracle.content:
             raise UsageError(
-                "the calls of this objective cannot be kept: nothing tells whether its scores have changed since",
+                "the calls of this oracle cannot be kept: nothing tells whether its scores have changed since",
                 hint='name a version: FunctionOracle(function, version="1"), or version = "1" in the oracle\'s class',
             )
         try:
@@ -202,13 +205,13 @@ class OracleCalls:
         kept = [one for one in map(_parsed, lines[1:]) if one is not None and not one.reason]
         header = _json(lines[0]) if lines else {"objective": ""}
         if not isinstance(header, dict) or "objective" not in header:
-            raise UsageError(f"{path} holds something else than calls of an objective", hint="name another file")
+            raise UsageError(f"{path} holds something else than calls of an oracle", hint="name another file")
         if kept and header != self._header:
             words = header.get("words", "")
-            if words == self.objective.words:
+            if words == self.oracle.words:
                 words += " with another parameter, model or function"
             raise UsageError(
-                f"{path} keeps {len(kept):,} calls of a search for another objective{f' ({words})' if words else ''}",
+                f"{path} keeps {len(kept):,} calls of a search for another oracle{f' ({words})' if words else ''}",
                 hint="write to another file, or delete that one if its calls are not needed",
             )
         if kept:
@@ -217,7 +220,7 @@ class OracleCalls:
 
     @property
     def _header(self) -> dict[str, str]:
-        return {"objective": self.objective.content, "words": self.objective.words}
+        return {"objective": self.oracle.content, "words": self.oracle.words}
 
     def _write(self, made: Sequence[Scored]) -> None:
         if self.journal is None or not made:
@@ -244,11 +247,12 @@ def drop_journal(path: Path, smiles: Sequence[str]) -> int:
 
 
 class TooLongError(Exception):
-    """A call of the objective that did not come back in time."""
+    """A call of the oracle that did not come back in time."""
 
 
 def _line(one: Scored) -> str:
-    return json.dumps(asdict(one))
+    fields = asdict(one)
+    return json.dumps({"objective": fields.pop("total"), **fields})  # the key of older versions, which read it too
 
 
 def _json(line: str) -> Any:
@@ -261,6 +265,7 @@ def _json(line: str) -> Any:
 def _parsed(line: str) -> Scored | None:
     found = _json(line)
     try:
-        return Scored(**{**found, "parts": tuple(map(float, found["parts"]))})
-    except (TypeError, KeyError, ValueError):
+        fields = {key: value for key, value in found.items() if key != "objective"}
+        return Scored(**{**fields, "total": found["objective"], "parts": tuple(map(float, found["parts"]))})
+    except (AttributeError, TypeError, KeyError, ValueError):
         return None

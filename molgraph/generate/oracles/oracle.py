@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from inspect import signature
+from hashlib import sha256
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from molgraph.base.errors import UsageError
+from molgraph.base.import_path import load_object
 from molgraph.base.parameters import check_params
 from molgraph.base.registry import get
 
@@ -107,6 +110,23 @@ def reasons_of(value: np.ndarray) -> np.ndarray:
     return np.array(["" if np.isfinite(v) else f"the score is {v}" for v in value], dtype=object)
 
 
+def oracle_at(path: str, *argument: Any, **params: Any) -> Oracle:
+    """The oracle, or the function of one SMILES, that an import path names; calls are kept while its file is the same.
+
+    Args:
+        path: ``module:object`` or ``FILE.py:object``.
+        argument, params: of an oracle's class.
+    """
+    found = load_object(path)
+    if isinstance(found, type) and issubclass(found, Oracle):
+        found = found(*argument, **params)
+    if isinstance(found, Oracle):
+        return found
+    file = inspect.getsourcefile(inspect.unwrap(found)) if inspect.isfunction(found) else None
+    version = f"{path} {sha256(Path(file).read_bytes()).hexdigest()[:16]}" if file else ""
+    return FunctionOracle(found, path.rpartition(":")[2], version)
+
+
 def make_oracle(name: str, *argument: Any, **params: Any) -> Oracle:
     """A registered oracle.
 
@@ -138,5 +158,5 @@ def make_oracle(name: str, *argument: Any, **params: Any) -> Oracle:
 
 def parameters_of(cls: type) -> dict[str, bool]:
     """The names of an oracle's parameters, in order, and whether each must be given."""
-    known = signature(cls).parameters.values()
+    known = inspect.signature(cls).parameters.values()
     return {p.name: p.default is p.empty for p in known if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}

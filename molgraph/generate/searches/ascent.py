@@ -13,7 +13,7 @@ from molgraph.base.ranges import Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive, generator
 from molgraph.generate.searches.head import Head, fit_head
-from molgraph.generate.searches.search import Proposals, Search
+from molgraph.generate.searches.latent import LatentSearch, Points
 
 DECODED = 10  # points of a path that are proposed, evenly
 
@@ -21,7 +21,7 @@ DECODED = 10  # points of a path that are proposed, evenly
 @register(
     "search", "ascent", summary="gradient ascent on a property head fitted to the scores", paper="Jin et al. 2018"
 )
-class GradientAscent(Search):
+class GradientAscent(LatentSearch):
     """``z <- z + rate * dF/dz`` from the best points so far, ``F`` fitted again after every batch.
 
     Some heads are fitted, each to a resample of the scores; a path climbs one of them, and its promise is the mean of
@@ -52,7 +52,7 @@ class GradientAscent(Search):
         self.initial, self.steps, self.rate, self.paths = initial, steps, rate, paths
         self.heads, self.memory = heads, memory
 
-    def ask(self, n: int, step: int) -> Proposals:
+    def propose(self, n: int, step: int) -> Points:
         """Points along the paths."""
         if not self.informed:
             return self.first(n, step)
@@ -69,7 +69,7 @@ class GradientAscent(Search):
         z = self.within(np.vstack(parts))
         with torch.no_grad():
             found = torch.stack([head.scores(torch.from_numpy(z).float()) for head in heads]).double().numpy()
-        return Proposals(z, found.mean(axis=0) - found.std(axis=0))
+        return Points(z, found.mean(axis=0) - found.std(axis=0))
 
     def _fit(self, step: int) -> list[Head]:
         order = np.argsort(-self.score, kind="stable")

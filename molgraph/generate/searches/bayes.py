@@ -13,14 +13,14 @@ from molgraph.base.optional import need
 from molgraph.base.ranges import Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive, generator
-from molgraph.generate.searches.search import Proposals, Search
+from molgraph.generate.searches.latent import LatentSearch, Points
 from molgraph.train.runtime import torch_settings
 
 
 @register(
     "search", "bayes", summary="expected improvement under a Gaussian process (botorch)", paper="Ament et al. 2023"
 )
-class BayesianOptimisation(Search):
+class BayesianOptimisation(LatentSearch):
     """``argmax_z log E[max(f(z) - best, 0)]``, ``f`` an exact Gaussian process on the points scored so far.
 
     The process has a kernel with a length for each dimension and botorch's prior on them, which fits wide spaces. Many
@@ -48,7 +48,7 @@ class BayesianOptimisation(Search):
     ) -> None:
         self.initial, self.restarts, self.memory, self.steps = initial, restarts, memory, steps
 
-    def ask(self, n: int, step: int) -> Proposals:
+    def propose(self, n: int, step: int) -> Points:
         """The ends of the climbs."""
         if not self.informed:
             return self.first(n, step)
@@ -80,7 +80,7 @@ class BayesianOptimisation(Search):
                 return_best_only=False,
             )
         assert promise is not None
-        return Proposals(points.squeeze(1).double().numpy(), promise.detach().double().numpy().reshape(-1))
+        return Points(points.squeeze(1).double().numpy(), promise.detach().double().numpy().reshape(-1))
 
     def _fit(self, z: Any, score: Any) -> Any:
         from botorch.exceptions.errors import ModelFittingError

@@ -11,7 +11,7 @@ from molgraph.base.ranges import Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive, generator
 from molgraph.base.systems import SystemCard
-from molgraph.generate.searches.search import Proposals, Search
+from molgraph.generate.searches.latent import LatentSearch, Points
 from molgraph.generate.searches.translation import LatentCycleGAN
 
 
@@ -20,10 +20,10 @@ from molgraph.generate.searches.translation import LatentCycleGAN
     paper="Zhu et al. 2017, ICCV; Maziarka et al. 2020, J. Cheminf. 12:2",
     systems=(SystemCard(
         "cyclegan", off="sampling", beside=("sampling",), modules=("molgraph.generate.searches.translation",),
-        command="molgraph optimise jtvae-zinc --objective qed --search cyclegan -o best.csv",
+        command="molgraph optimise jtvae-zinc --oracle qed --search cyclegan -o best.csv",
     ),),
 )  # fmt: skip
-class CycleGANSearch(Search):
+class CycleGANSearch(LatentSearch):
     """``z -> G(z)``, ``G`` learned from the poorer half of the scored points to the best quarter, learned again later.
 
     Args:
@@ -50,7 +50,7 @@ class CycleGANSearch(Search):
         self.learned: LatentCycleGAN | None = None
         self.asked = 0
 
-    def ask(self, n: int, step: int) -> Proposals:
+    def propose(self, n: int, step: int) -> Points:
         """Translated points, each also translated a second time."""
         if not self.informed:
             return self.first(n, step)
@@ -64,7 +64,7 @@ class CycleGANSearch(Search):
         self.asked += 1
         rows = np.append(rng.choice(poor, n), rng.choice(good, n))
         begin = self.z[rows] + 0.2 * rng.standard_normal((len(rows), self.d_latent))
-        begin = np.vstack([begin, self.starts]) if len(self.starts) else begin
+        begin = np.vstack([begin, self.places]) if len(self.places) else begin
         once = self.learned.translate(begin)
         z = self.within(np.vstack([once, self.learned.translate(once)]))
-        return Proposals(z, self.learned.belongs(z))
+        return Points(z, self.learned.belongs(z))

@@ -15,7 +15,7 @@ class _Recurrent(SequenceLayers):
     """One of torch's recurrent networks."""
 
     causal = True
-    cell: type[nn.RNNBase]
+    cell: Any
 
     def __init__(self, d_in: int, d: int, n_layers: int, dropout: float) -> None:
         super().__init__(d_in, d, n_layers, dropout)

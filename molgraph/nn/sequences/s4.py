@@ -116,7 +116,7 @@ class S4(SequenceLayers):
         h, after = self.enter(x), []
         for i, (norm, space, mix) in enumerate(zip(self.norms, self.spaces, self.mixes, strict=True)):
             with torch.autocast(x.device.type, enabled=False):  # complex numbers have no half precision
-                wide = torch.promote_types(h.dtype, space.log_step.dtype)
+                wide = torch.promote_types(h.dtype, next(space.parameters()).dtype)
                 y, last = space(norm(h.to(wide)), None if state is None else state[i])
             after.append(last)
             h = h + F.glu(mix(self.dropout(F.gelu(y))), dim=2)

@@ -1,16 +1,16 @@
-"""Run a search over a generator's latent space: decode its points, choose a batch, score it, tell the search."""
+"""Run a search: choose a batch of what it proposes, score it, tell the search."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from molgraph.base.contracts import LatentGenerator
+from molgraph.base.contracts import Generator
 from molgraph.base.errors import DataError
 from molgraph.base.progress import bar
-from molgraph.base.seeds import derive
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.identity import canonical_smiles
 from molgraph.data.standardise import standardise
@@ -21,26 +21,27 @@ from molgraph.generate.oracles.journal import OracleCalls
 from molgraph.generate.searches.search import Proposals, Search
 
 IDLE = 25  # batches without a new molecule after which a search has come to its end
+CHOICE = 3  # proposals asked for each place of a batch, where diversity alone counts
 CROWD = 12  # candidates for each place of a batch, at most, among which a diverse batch is chosen
 
 
 @dataclass
-class Decoded:
-    """What a search decoded: texts, molecules among them, distinct ones, and the point that each was first found at.
+class Proposed:
+    """What a search proposed: texts, molecules among them, distinct ones.
 
     ``outside``: the distinct ones that miss a bound which is checked at no cost, and are not scored.
     """
 
     texts: int = 0
     valid: int = 0
-    point: dict[str, np.ndarray] = field(default_factory=dict)
+    distinct: set[str] = field(default_factory=set)
     outside: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
 
     @property
     def sentence(self) -> str:
         """The counts in words."""
-        words = f"{self.texts:,} points decoded, {self.valid:,} of them molecules, {len(self.point):,} distinct"
+        words = f"{self.texts:,} proposals, {self.valid:,} of them molecules, {len(self.distinct):,} distinct"
         return words + (f", {len(self.outside):,} of those outside the bounds and not scored" if self.outside else "")
 
 
@@ -64,27 +65,8 @@ def standard_starts(smiles: Sequence[str], standardiser: str = "standard") -> li
     return [each.smiles for each in found]
 
 
-def encode_starts(generator: LatentGenerator, smiles: Sequence[str]) -> np.ndarray:
-    """The latent vectors of molecules to begin at: float64 [n, d].
-
-    Args:
-        generator: fitted.
-        smiles: n molecules, of ``standard_starts``.
-
-    Raises:
-        DataError: one has no place in the space; the message gives the reason.
-    """
-    found = generator.encode(make_table(list(smiles)))
-    for row in np.flatnonzero(~found.ok).tolist():
-        raise DataError(
-            f"the start {smiles[row]!r} has no place in the generator's space: {found.reason[row]}",
-            hint="begin at another molecule, or train the generator on a corpus that has its fragments",
-        )
-    return found.mean
-
-
 def run_search(
-    generator: LatentGenerator,
+    generator: Generator | None,
     calls: OracleCalls,
     search: Search,
     *,
@@ -94,42 +76,41 @@ def run_search(
     batch: int = 20,
     diversity: float = 0.5,
     seed: int = 0,
-    decoded: Decoded | None = None,
-) -> Decoded:
+    proposed: Proposed | None = None,
+) -> Proposed:
     """Search until the budget of ``calls`` is spent, or nothing new is found; the scores are in ``calls.scored``.
 
     Args:
-        generator: fitted.
-        calls: the objective, its budget and its journal.
-        search: proposes points.
+        generator: fitted; None for a search that needs none.
+        calls: the oracle, its budget and its journal.
+        search: proposes molecules.
         starts: molecules to begin at, which are scored first.
-        known: points with scores that the search is told before anything is scored.
-        standardiser: the preset that the generator's molecules went through.
+        known: molecules with scores that the search is told before anything is scored.
+        standardiser: the preset that proposals go through.
         batch: molecules scored between two proposals.
-        diversity: weight of the batch's determinantal diversity against the search's promise, 0 to 1.
+        diversity: weight of the batch's determinantal diversity against the search's promise, 0 to 1. The more it
+            weighs, the more proposals there are to choose from, up to three for each place.
         seed: of the search and of decoding.
-        decoded: filled in as the search goes, for callers that may be interrupted.
+        proposed: filled in as the search goes, for callers that may be interrupted.
     """
-    out = Decoded() if decoded is None else decoded
-    starts = standard_starts(starts, standardiser)
-    z = encode_starts(generator, starts) if starts else None
-    search.begin(generator.d_latent, z, derive(seed, "search"), None if known is None else (known.z, known.score))
+    out, starts = proposed or Proposed(), standard_starts(starts, standardiser)
+    told, share = None if known is None else (known.smiles, known.score), 1 + (CHOICE - 1) * diversity
+    how: dict[str, Any] = {"standardiser": standardiser, "batch": round(batch * share), "seed": seed}
+    search.begin(generator, starts=starts, known=told, **how)
+    out.notes += filter(None, [known and known.note(search.n_known), search.fit_into(calls.budget)])
     with bar(f"search by {search.name}", calls.budget) as line:
-        if z is not None:
-            first = calls.score(starts)
-            search.tell(z, np.array([one.guide for one in first]))
-            line.advance(len(calls.scored))
+        search.tell(starts, np.array([one.guide for one in calls.score(starts)]))
+        line.advance(len(calls.scored))
         step = idle = far = 0
         while calls.left and idle < IDLE:
-            asked = search.ask(min(batch, calls.left), step)
-            if idle:  # the search turns in a circle, or left the bounds: points that it did not think of
-                asked = _with(asked, search.first(batch, step, spread=0.3 / (1 + idle) if far else 0.3 * idle))
+            n = round(min(batch, calls.left) * share)
+            asked = search.ask_wider(n, step, idle, bool(far)) if idle else search.ask(n, step)
             before, outside = len(calls.scored), len(out.outside)
-            _score(generator, calls, search, asked, out, batch, diversity, derive(seed, "decode", step))
+            _score(calls, search, asked, out, batch, diversity)
             new, far, step = len(calls.scored) - before, len(out.outside) - outside, step + 1
             idle = 0 if new else idle + 1
             line.advance(new)
-            best = max((one.objective for one in calls.scored.values() if one.within), default=np.nan)
+            best = max((one.total for one in calls.scored.values() if one.within), default=np.nan)
             line.describe(f"search by {search.name}, best {best:.3f}")
     if calls.left:
         out.notes.append(
@@ -139,28 +120,17 @@ def run_search(
     return out
 
 
-def _with(asked: Proposals, more: Proposals) -> Proposals:
-    promise = np.full(len(more.z), np.median(asked.promise) if len(asked.promise) else 0.0)
-    return Proposals(np.vstack([asked.z, more.z]), np.append(asked.promise, promise))
+def _score(calls: OracleCalls, search: Search, asked: Proposals, out: Proposed, batch: int, diversity: float) -> None:
+    """Tell the search what is known of its proposals, and score a batch of the new molecules."""
 
+    def tell(rows: Sequence[int] | np.ndarray, score: Sequence[float] | np.ndarray) -> None:
+        search.tell([asked.smiles[i] for i in rows], np.asarray(score, dtype=np.float64))
 
-def _score(
-    generator: LatentGenerator,
-    calls: OracleCalls,
-    search: Search,
-    asked: Proposals,
-    out: Decoded,
-    batch: int,
-    diversity: float,
-    seed: int,
-) -> None:
-    """Decode the points, tell the search what is known of them, and score a batch of the new molecules."""
-    found = canonical_smiles(generator.decode(asked.z, seed))
-    out.texts += len(found)
-    out.valid += sum(not each.reason for each in found)
     rows: list[int] = []
     known: list[float] = []
     fresh: dict[str, int] = {}
+    found = canonical_smiles(asked.smiles)
+    broken = [i for i, each in enumerate(found) if each.reason]
     for i, each in enumerate(found):
         if each.reason:
             continue
@@ -169,30 +139,32 @@ def _score(
             known.append(seen.guide)
         elif each.smiles not in fresh or asked.promise[i] > asked.promise[fresh[each.smiles]]:
             fresh[each.smiles] = i
-        out.point.setdefault(each.smiles, asked.z[i])
-    missed, loss = calls.objective.screen([*fresh])
-    points, texts = np.array([*fresh.values()], dtype=np.int64), np.array([*fresh], dtype=object)
+        out.distinct.add(each.smiles)
+    out.texts += len(found)
+    out.valid += len(found) - len(broken)
+    missed, loss = calls.oracle.screen([*fresh])
+    places, texts = np.array([*fresh.values()], dtype=np.int64), np.array([*fresh], dtype=object)
     out.outside.update(texts[missed])
-    worst = min((one.objective for one in calls.scored.values() if np.isfinite(one.objective)), default=0.0)
+    worst = min((one.total for one in calls.scored.values() if np.isfinite(one.total)), default=0.0)
     rejected = np.flatnonzero(missed)[:batch]  # no call is spent, but the search learns where they lie
-    search.tell(asked.z[points[rejected]], worst - loss[rejected])
-    n = min(batch, calls.left)
-    chosen = choose_batch(texts[~missed].tolist(), asked.promise[points[~missed]], n, diversity)
+    tell(broken, np.full(len(broken), np.nan))
+    tell(places[rejected], worst - loss[rejected])
+    chosen = choose_batch(texts[~missed].tolist(), asked.promise[places[~missed]], min(batch, calls.left), diversity)
     again = np.argsort(-asked.promise[rows], kind="stable")[:batch]  # more would outweigh what is new
-    search.tell(asked.z[rows][again], np.array(known)[again])
+    tell(np.array(rows, dtype=np.int64)[again], np.array(known)[again])
     scored = calls.score(chosen)
-    search.tell(asked.z[[fresh[text] for text in chosen]], np.array([one.guide for one in scored]))
+    tell([fresh[text] for text in chosen], [one.guide for one in scored])
 
 
 def choose_batch(smiles: Sequence[str], promise: np.ndarray, n: int, diversity: float) -> list[str]:
-    """``n`` of some molecules, promising and unlike each other; the first ones where all promise the same.
+    """``n`` of some molecules, promising and unlike each other; unlike each other alone where all promise the same.
 
     Example:
         >>> near = ["CCCCCCO", "CCCCCCCO", "c1ccccc1N"]
         >>> choose_batch(near, np.array([1.0, 0.9, 0.5]), 2, 0.7)
         ['CCCCCCO', 'c1ccccc1N']
     """
-    if len(smiles) <= n or np.ptp(promise) == 0:
+    if len(smiles) <= n:
         return list(smiles[:n])
     crowd = np.argsort(-promise, kind="stable")[: CROWD * n]
     scaled = (promise[crowd] - promise[crowd].mean()) / (promise[crowd].std() or 1.0)
