@@ -97,13 +97,12 @@ def test_fspool_learns_the_range_of_a_set(off: str, effect: Effect) -> None:
         aim = lambda x, sizes: torch.stack([part.max() - part.min() for part in x.split(sizes)]).unsqueeze(1)  # noqa: E731
         return learned([readout, before, after], lambda x, m: after(readout(before(x), m)[0]), aim)
 
-    errors = {name: [error(name, seed) for seed in range(3)] for name in ("sum", "mean", *(() if off else ("fspool",)))}
-    own = errors.pop("sum" if off else "fspool")
-    shares = [
-        each / min(error(name, seed) if off else errors[name][seed] for name in ("sum", "mean"))
-        for seed, each in enumerate(own)
-    ]
-    effect("squared error of a set's range / the better of sum and mean", shares, at_most=0.5, beside=errors)
+    sums, means = ([error(name, seed) for seed in range(3)] for name in ("sum", "mean"))
+    own = sums if off else [error("fspool", seed) for seed in range(3)]
+    shares = [each / min(others) for each, *others in zip(own, sums, means, strict=True)]
+    effect(
+        "error of a set's range / the better of sum and mean", shares, at_most=0.5, beside={"sum": sums, "mean": means}
+    )
 
 
 @pytest.mark.system("pointnetst", rung="exact")

@@ -41,7 +41,7 @@ def with_weights(norm: Norm) -> Norm:
 def test_group_is_torchs(n_groups: int, off: str) -> None:
     own, peer = with_weights(Group(8, n_groups)), torch.nn.GroupNorm(n_groups, 8).double()
     peer.weight.data, peer.bias.data = (each.data for each in own.parameters())
-    torch.testing.assert_close((NoNorm() if off else own)(rows(8), MEMBERS), peer(rows(8)))
+    torch.testing.assert_close((NoNorm(8) if off else own)(rows(8), MEMBERS), peer(rows(8)))
 
 
 @pytest.mark.parametrize("n_groups", [1, 2, 8])
@@ -49,7 +49,7 @@ def test_group_is_torchs(n_groups: int, off: str) -> None:
 def test_group_over_a_graph_is_torchs_over_each_graph(n_groups: int, off: str) -> None:
     own, peer = with_weights(GroupGraph(8, n_groups)), torch.nn.GroupNorm(n_groups, 8).double()
     peer.weight.data, peer.bias.data = (each.data for each in own.parameters())
-    found = (NoNorm() if off else own)(rows(8), MEMBERS)
+    found = (NoNorm(8) if off else own)(rows(8), MEMBERS)
     for graph in (0, 2):  # torch refuses one position a channel
         h = rows(8)[graph == GRAPH_OF]
         torch.testing.assert_close(found[graph == GRAPH_OF], peer(h.T.unsqueeze(0))[0].T)
@@ -59,7 +59,7 @@ def test_group_over_a_graph_is_torchs_over_each_graph(n_groups: int, off: str) -
 def test_one_group_over_a_graph_is_pygs_layer_norm_of_graphs(off: str) -> None:
     own, peer = with_weights(GroupGraph(8, 1)), LayerNorm(8, mode="graph").double()
     peer.weight.data, peer.bias.data = (each.data for each in own.parameters())
-    torch.testing.assert_close((NoNorm() if off else own)(rows(8), MEMBERS), peer(rows(8), GRAPH_OF, 4))
+    torch.testing.assert_close((NoNorm(8) if off else own)(rows(8), MEMBERS), peer(rows(8), GRAPH_OF, 4))
 
 
 @pytest.mark.parametrize("name", ["group", "group_graph"])
