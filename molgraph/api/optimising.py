@@ -144,7 +144,7 @@ def optimise(
         if generator is not None:
             generator.set_params(**before)
         calls.close()
-    notes = [*_changed(written, starts), proposed.sentence, *proposed.notes, "" if second is None else second.note]
+    notes = [*_changed(written, starts), *proposed.notes, proposed.sentence, "" if second is None else second.note]
     rows = ranked(calls)
     if not interrupted and not any(np.isfinite(one.total) for one in rows):
         reason = f": {rows[0].smiles}: {rows[0].reason}" if rows else ""

@@ -78,7 +78,7 @@ def test_the_spelling_of_older_versions_works(folder: Path) -> None:
         word, *rest = verb
         old, new = run(word, folder / "vae.mgm", *rest), run("latent", word, folder / "vae.mgm", *rest)
         assert old == new and old[0] == 0, old
-    assert "encode" not in run("--help")[1]
+    assert "neighbours" not in run("--help")[1], "they are hidden"
 
 
 def test_a_cell_that_is_no_number_is_named(folder: Path) -> None:
