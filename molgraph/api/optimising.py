@@ -104,7 +104,7 @@ def optimise(
 
     Example:
         >>> found = optimise(oracle="logp", search="graph-ga", budget=6, start="CCO", compare=False)
-        >>> len(found), found.to_frame()["objective"].max() > -0.1
+        >>> len(found), bool(found.to_frame()["objective"].max() > -0.1)
         (6, True)
     """
     if not (batch >= 1 and 0 <= diversity <= 1):
