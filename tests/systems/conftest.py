@@ -67,8 +67,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         name, rung = mark.args[0], mark.kwargs["rung"]
         assert rung in RUNGS, f"{item.nodeid}: no rung is named {rung!r}"
         item.add_marker(pytest.mark.slow)
-        item.user_properties.append(("system", (name, rung, item.originalname.removeprefix("test_"))))  # type: ignore[attr-defined]
-        item.user_properties.append(("twin", getattr(getattr(item, "callspec", None), "params", {}).get("off", "")))
+        params = dict(getattr(getattr(item, "callspec", None), "params", {}))
+        item.user_properties.append(("twin", params.pop("off", "")))
+        words = [item.originalname.removeprefix("test_")]  # type: ignore[attr-defined]
+        words += [str(value) for value in params.values()] if rung == "works" else []  # each has its own figures
+        item.user_properties.append(("system", (name, rung, " ".join(words))))
         due = bool(all_rungs or asked) or rung != "works" or _number(name) % SHARE == turn
         here = (not asked or name in asked) and (not wave or (name in table() and table()[name].wave == wave))
         (kept if due and here else left).append(item)
