@@ -203,7 +203,7 @@ def _values(y: Any, n: int) -> np.ndarray:
     values = _floats(np.where(pd.isna(given), np.nan, given), "y", "for labels use MoleculeClassifier")
     if values.ndim not in (1, 2) or len(values) != n:
         raise InputError(f"y has shape {values.shape}, X has {n} molecules", hint="one row of y a molecule")
-    values = values.reshape(n, -1)
+    values = values[:, None] if values.ndim == 1 else values
     _check_known(np.isnan(values).all(axis=1))
     return values
 

@@ -108,7 +108,7 @@ VERBS = (
             left_out="the bandit that adapts the weight; batches are chosen, no population of policies is trained",
             off="--diversity 0",
             beside=("the batch of best scores",),
-            modules=("molgraph.generate.latent_search",),
+            modules=("molgraph.generate.run_search",),
         ),
         "option",
         "--diversity",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def featuriser_of(encoder: str, kind: str, params: Mapping[str, Any] | None = No
     return registry.get("featuriser", registry.get("encoder", encoder).featuriser(kind, params or {}))()
 
 
-def trial_inputs(encoder: str, params: Mapping[str, Any]) -> tuple[Input, ...]:
+def trial_inputs(encoder: str, params: Mapping[str, Any] = MappingProxyType({})) -> tuple[Input, ...]:
     """Inputs of example entities, by which an encoder's parameters can be tried without a table."""
     names = encoder_names(encoder)
     kinds = {name: registry.get("encoder", name).reads[0] for name in names}

@@ -54,6 +54,7 @@ class Conformal(Wrapper):
     """
 
     name = "conformal"
+    learns = ("width", "median")
     small = MappingProxyType({"method": "linear", "share": 0.3, "split": RANDOM})
 
     def __init__(
@@ -82,11 +83,11 @@ class Conformal(Wrapper):
         return table.take(made.train), table.take(made.test)
 
     def learn(self, prediction: Prediction, table: Table) -> dict[str, np.ndarray]:
-        """The half-width of each target's interval in units of ``u``, and the median of its spread."""
+        """The half-width of each column's interval in units of ``u``, below 0 for classes; the median of its spread."""
         assert table.y is not None
         n = prediction.value.shape[1]
         median = np.zeros(n) if prediction.spread is None else np.nanmedian(prediction.spread, axis=0)
-        unit, width, column = self._unit(prediction, median), np.full(n, np.nan), 0
+        unit, width, column = self._unit(prediction, median), np.full(n, -1.0), 0
         for j, target in enumerate(table.row_targets):
             if target.kind in NUMBERS:
                 scores = np.abs(table.y[:, j] - prediction.value[:, column]) / unit[:, column]
@@ -96,7 +97,8 @@ class Conformal(Wrapper):
 
     def adjust(self, prediction: Prediction) -> Prediction:
         """The prediction with its interval."""
-        half = self.learned["width"] * self._unit(prediction, self.learned["median"])
+        width = np.where(self.learned["width"] < 0, np.nan, self.learned["width"])
+        half = width * self._unit(prediction, self.learned["median"])
         return replace(prediction, interval=(prediction.value - half, prediction.value + half))
 
     @staticmethod

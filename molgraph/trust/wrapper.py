@@ -35,7 +35,8 @@ class Wrapper(Method):
     A subclass is registered with ``@register_wrapper(name)``. Its hyper-parameters are those below, which it passes on
     to ``super().__init__``, and its own.
 
-    ``n``: methods that are fitted, from seeds of their own. ``learned``: arrays that ``learn`` gave, kept in the file.
+    ``n``: methods that are fitted, from seeds of their own. ``learns``: names of the arrays that ``learn`` gives, which
+    are ``learned`` and kept in the file, and so finite.
 
     Args:
         method: what is wrapped: a method or encoder, with settings or without; another wrapper too.
@@ -45,6 +46,7 @@ class Wrapper(Method):
     """
 
     n: int = 1
+    learns: tuple[str, ...] = ()
 
     def __init__(
         self, method: str, params: Mapping[str, Any] | None, seed: int, threads: int | None, store: str | None
@@ -133,6 +135,8 @@ class Wrapper(Method):
         own = by_owner(state.arrays)
         wrapper.fitted = [member.from_state(State(own.get(f"member-{i}", {}), m)) for i, m in enumerate(metas)]
         wrapper.learned, wrapper.notes = own.get("learned", {}), _notes(wrapper.fitted)
+        if {*wrapper.learned} != {*cls.learns}:
+            raise ModelFileError(TORN.format(cls.name))
         return wrapper
 
     @classmethod

@@ -186,10 +186,10 @@ def test_asking_for_one_name_imports_no_other(kind: str, name: str, idle: str) -
 @pytest.mark.usefixtures("empty_registry")
 def test_an_entry_names_its_system_and_has_tags() -> None:
     registry.register("encoder", "weave_ish", system="weave", tags=("pairs",))(len)
-    assert registry.entry("encoder", "weave_ish").system == "weave"
+    assert [card.id for card in registry.entry("encoder", "weave_ish").systems] == ["weave"]
     assert registry.entry("encoder", "weave_ish").tags == ("pairs",)
     registry.register("encoder", "plain")(max)
-    assert (registry.entry("encoder", "plain").system, registry.entry("encoder", "plain").tags) == ("", ())
+    assert (registry.entry("encoder", "plain").systems, registry.entry("encoder", "plain").tags) == ((), ())
 
 
 class Constant(Method):

@@ -20,7 +20,7 @@ PAIRS: dict[str, tuple[str, str]] = {
     "PoolingNet": ("pyg_pool", "structpool"),  # pairs of clusters of any number; of a fixed number
     "Readout": ("set2set", "self_attentive"),  # several passes over the rows; wider than a row, with a penalty
     "TabularMethod": ("random_forest", "gp"),  # trees on features; similarities to training rows, and a spread
-    "Wrapper": ("ensemble", "conformal"),  # several fits; one fit, and rows that are held back
+    "Wrapper": ("ensemble", "ensemble"),  # those that hold rows back are tried by test_wrappers.py, on more rows
 }
 #: encoders whose training leaves something beside weights in a model file
 LAYOUTS = ("pna",)

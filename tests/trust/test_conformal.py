@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -82,3 +84,13 @@ def test_what_cannot_have_an_interval_is_refused() -> None:
         Conformal("mean").fit(make_table(["C", "CC"] * 9, targets=(Target("y", "binary"),), y=[0.0, 1.0] * 9))
     with pytest.raises(DataError, match="too few"):
         Conformal("linear", coverage=0.99, split="random").fit(series(40))
+
+
+def test_classes_beside_numbers_have_no_interval() -> None:
+    table = make_table([f"{'C' * i}O" for i in range(1, 61)], targets=(Target("y"), Target("c", "binary")))
+    y = np.stack([np.arange(60.0), np.arange(60) % 2], axis=1)
+    method = Conformal("random_forest", split="random", params={"n_estimators": 3, "n_bits": 64}).fit(
+        replace(table, y=y)
+    )
+    low, high = Conformal.from_state(method.state()).predict(table).interval
+    assert (low[:, 0] < high[:, 0]).all() and np.isnan(low[:, 1]).all() and np.isnan(high[:, 1]).all()
