@@ -106,9 +106,9 @@ class SplitSection(Section):
 class ModelSection(Section):
     """What learns: a registered name, and that model's own parameters."""
 
-    name: Annotated[
-        str, Option("See `molgraph models`; with settings: gin(n_layers=3).", "NAME", ("--model", "-m"))
-    ] = USUAL_MODEL
+    name: Annotated[str, Option("See `molgraph models`; with settings: gin(depth=3).", "NAME", ("--model", "-m"))] = (
+        USUAL_MODEL
+    )
     params: dict[str, Any] = Field(default_factory=dict)
     init: Annotated[
         Name | None, Option("A pretrained encoder, or a graph model, whose weights the encoder starts from.", "FILE")

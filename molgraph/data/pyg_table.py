@@ -79,6 +79,8 @@ def _holds_graphs(values: Any) -> bool:
     """Whether the first value of a column that is no missing one is a graph of PyG's."""
     if isinstance(values, str | bytes) or not isinstance(values, Sequence | np.ndarray | pd.Series):
         return False
+    if getattr(values, "ndim", 1) != 1:
+        return False
     return isinstance(next((value for value in values if value is not None), None), Data)
 
 

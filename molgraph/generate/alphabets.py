@@ -58,7 +58,7 @@ def write_tokens(
     canonical = [""] * len(table)
     rows, vocabulary = np.flatnonzero(table.ok).tolist(), None if known is None else {*known}
     for row, (own, text, why) in zip(rows, canonical_tokens(table.smiles[rows], name, label=label), strict=True):
-        canonical[row], reason[row] = "" if why else text, why or _why_not(own, max_length, vocabulary)
+        canonical[row], reason[row] = "" if why and own else text, why or _why_not(own, max_length, vocabulary)
         tokens[row] = [] if reason[row] else own
     return Written(tokens, reason, canonical)
 

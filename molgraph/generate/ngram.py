@@ -53,19 +53,18 @@ class Automaton(NamedTuple):
 class NgramGenerator(Generator):
     """``p(x_1 ... x_n) = prod_t p(x_t | x_(t-k+1) ... x_(t-1))`` by counts: the cheapest baseline of a generator.
 
-        No smoothing: every n-gram of a sample is one of the corpus, so that large orders write much of it off.
+    No smoothing: every n-gram of a sample is one of the corpus, so that large orders write much of it off.
 
-        Args:
-            order: tokens of an n-gram, the drawn one too.
-            max_length: tokens of a sample, at most; longer molecules are not learned from.
-            temperature: of sampling: below 1 likely tokens are drawn more often, above 1 more rarely.
+    Args:
+        order: tokens of an n-gram, the drawn one too.
+        max_length: tokens of a sample, at most; longer molecules are not learned from.
+        temperature: of sampling: below 1 likely tokens are drawn more often, above 1 more rarely.
 
-        Example:
-            >>> from molgraph.chem.tokens import is_vocabulary
-    from molgraph.data.table import make_table
-            >>> made = NgramGenerator(order=3).fit(make_table(["CCO", "CCN", "CCCO"]))
-            >>> made.sample(3) == made.sample(4)[:3]
-            True
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> made = NgramGenerator(order=3).fit(make_table(["CCO", "CCN", "CCCO"]))
+        >>> made.sample(3) == made.sample(4)[:3]
+        True
     """
 
     name = "ngram"

@@ -33,14 +33,7 @@ from molgraph.nn.updates import GRU
 @register(
     "encoder",
     "mpnn",
-    systems=(
-        SystemCard(
-            "mpnn",
-            left_out="distances, which enn_s2s reads",
-            off="gin",
-            beside=("gin", "mean"),
-        ),
-    ),
+    systems=(SystemCard("mpnn", left_out="distances, which enn_s2s reads", off="gin", beside=("gin", "mean")),),
     summary="message passing between atoms: edge network, GRU, Set2Set",
     paper="Gilmer et al. 2017, ICML",
     line=("atoms", "bonds", "edge network", "GRU", "set2set", "supervised"),
@@ -105,10 +98,8 @@ class MPNN(RoundsEncoder):
         if rounds <= 1:  # the master node hears the atoms in one round, and is heard in the next
             refuse_unread(MPNN, f"rounds={rounds}", {"d_master": d_master})
         if explicit_h and spec.featuriser not in (FEATURISER, OLDER):
-            raise UsageError(
-                f"explicit_h adds the hydrogens of molecules; these graphs are {spec.featuriser!r}",
-                hint="leave explicit_h out",
-            )
+            words = f"explicit_h adds the hydrogens of molecules; these graphs are {spec.featuriser!r}"
+            raise UsageError(words, hint="leave explicit_h out")
         self.explicit_h = explicit_h
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
         self.message = make_message(message, spec.width("bond"), d_hidden, d_edge)

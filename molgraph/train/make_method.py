@@ -29,8 +29,8 @@ def make_method(name: str, **params: Any) -> Method:
         >>> method = make_method("dmpnn", depth=4, epochs=10)
         >>> method.params, method.epochs
         ({'depth': 4}, 10)
-        >>> make_method("gin(n_layers=3)").params
-        {'n_layers': 3}
+        >>> make_method("gin(depth=3)").params
+        {'depth': 3}
     """
     name, params = split_model(name, params)
     cls = method_class(name)

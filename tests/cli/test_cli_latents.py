@@ -74,6 +74,7 @@ def test_encoded_rows_keep_their_places_and_decode_reads_them(folder: Path) -> N
 
 
 def test_the_spelling_of_older_versions_works(folder: Path) -> None:
+    assert run("latent", "encode", folder / "vae.mgm", A, "-o", folder / "z.csv")[0] == 0
     for verb in (("encode", A), ("decode", folder / "z.csv"), ("neighbours", A, "-n", 1), ("interpolate", A, B)):
         word, *rest = verb
         old, new = run(word, folder / "vae.mgm", *rest), run("latent", word, folder / "vae.mgm", *rest)

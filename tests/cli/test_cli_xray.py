@@ -40,7 +40,7 @@ def test_what_is_left_out_is_said(data: Path, capsys: pytest.CaptureFixture[str]
     data.write_text(data.read_text() + "C1CC,3,test\n")
     xray(str(data), split=["random"], split_column=None, out=Path("x.csv"))
     said = capsys.readouterr().out
-    assert "d.csv, 120 of 121 rows; 1 cannot be read" in said and "left out" in said
+    assert "d.csv, 120 of 121 rows; 1 cannot be read" in said and "left" in said
     assert pd.read_csv("x.csv")["left_out_why"].tolist() == ["1 cannot be read"]
 
 

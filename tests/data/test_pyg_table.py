@@ -31,7 +31,7 @@ class Rings(InMemoryDataset):
 
 def test_labels_of_whole_graphs_are_targets() -> None:
     graphs = [ring(n, y=torch.tensor([[n + 0.5, nan if n == 4 else n % 2]])) for n in range(3, 9)]
-    for source in (graphs, Rings(graphs), np.array(graphs, dtype=object)[:]):
+    for source in (graphs, Rings(graphs), pd.Series(graphs)):
         table = read_table(source, need_targets=True)
         np.testing.assert_array_equal(table.y[:, 0], np.arange(3, 9) + 0.5)
         assert [t.kind for t in table.targets] == ["regression", "binary"] and np.isnan(table.y[1, 1])

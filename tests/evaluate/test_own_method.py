@@ -164,7 +164,7 @@ def test_what_cannot_be_a_method_is_refused_before_anything_runs(path: str, para
 def test_a_module_that_hangs_at_import_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "hangs_at_import.py").write_text("import time\ntime.sleep(600)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr("molgraph.auxiliary.own_method.IMPORT_SECONDS", 0.2)
+    monkeypatch.setattr("molgraph.base.import_path.IMPORT_SECONDS", 0.2)
     with pytest.raises(UsageError, match=r"cannot be imported: it took more than 0.2 s"):
         make_own("hangs_at_import:Model")
 

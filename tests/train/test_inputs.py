@@ -181,11 +181,11 @@ def test_every_encoder_and_joiner_reads_a_kind_with_a_featuriser() -> None:
 
 def test_columns_that_are_named_are_the_models_in_its_order(tmp_path: Path) -> None:
     """One column never serves two inputs, and none that was named is left unread."""
-    columns = {"solute": ["C" * k + "O" for k in range(12)], "solvent": ["O", "CO", "O"] * 4}
+    columns = {"solute": ["C" * k + "O" for k in range(12)], "solvent": ["CN", "CO", "CN"] * 4}
     frame = pd.DataFrame({**columns, "y": np.arange(12.0)})
     options = {"model": "dmpnn", "split": "random", "epochs": 1, "baseline": False}
     model = molgraph.train(frame, smiles=("solute", "solvent"), targets=["y"], **options).model
-    new = pd.DataFrame({"solute": ["CCO", "CCN"], "solvent": ["O", "CO"], "other": ["c1ccccc1", "CC#N"]})
+    new = pd.DataFrame({"solute": ["CCO", "CCN"], "solvent": ["CN", "CO"], "other": ["c1ccccc1", "CC#N"]})
     plain = model.predict(new).value
     other = model.predict(new, smiles=("solute", "other")).value
     assert np.isfinite(other).all() and not np.array_equal(other, plain)

@@ -263,9 +263,11 @@ def test_embed_gives_one_row_a_row_over_the_nasty_list(encoder: Path, tmp_path: 
     smiles = [line.split("\t")[0] for line in lines]
     taught = Model(small(epochs=1).fit(series(16)), targets=(Target("y"),))
     found = molgraph.embed(encoder, smiles)
-    for model in (encoder, taught, GOLDEN / "0.1.0-dmpnn.mgm"):
+    golden = GOLDEN / "0.1.0-dmpnn.mgm"
+    for model in (encoder, taught, golden):
         made = molgraph.embed(model, smiles)
-        assert len(made) == len(smiles) and list(made.status) == list(found.status)
+        status = ["ok" if each == "not a molecule" and model == golden else each for each in found.status]
+        assert len(made) == len(smiles) and [*made.status] == status, "older files know no such status"
         assert np.isfinite(made.value[made.ok]).all() and np.isnan(made.value[~made.ok]).all()
         assert all(made.reason[~made.ok]) and made.ok.any() and not made.ok.all()
     readable = [text for text, ok in zip(smiles, found.ok, strict=True) if ok]

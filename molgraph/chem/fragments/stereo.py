@@ -69,8 +69,6 @@ def constitution_of(text: str) -> Constitution:
     mol = parse_smiles(text).mol
     if mol is None:
         raise ValueError(f"no molecule: {text!r}")
-    # of neighbours that only stereochemistry tells apart the canonical SMILES decides which is first
-    mol = parse_smiles(Chem.MolToSmiles(mol)).mol or mol
     sites = stereo_sites(mol)
     bare = Chem.Mol(mol)
     Chem.RemoveStereochemistry(bare)
