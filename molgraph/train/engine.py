@@ -137,7 +137,7 @@ class Fit:
             if self.objective.semi_supervised:
                 first = (now.epoch * self.steps + position) * self.how.batch_size
                 mine = np.concatenate([mine, self.train.unlabelled(first, len(rows), seed)[share]])
-            sample = self.train.sample(mine)
+            sample = self.train.sample(mine, *self._seen(position))
             if not enough:  # the last batch has too few rows for so many processes
                 sample.weights = torch.zeros_like(sample.weights)  # type: ignore[arg-type]
             return self._prepared(sample, "corrupt", now.epoch, position, self.fabric.global_rank)
@@ -145,6 +145,11 @@ class Fit:
         for sample in make_ahead([*enumerate(order)][now.position :], make):
             loss, count = self._step(sample.to(self.fabric.device), now.epoch * self.steps + now.position)
             yield loss * count, count
+
+    def _seen(self, position: int) -> list[np.random.Generator]:
+        """Random numbers of a batch's views, where there are views."""
+        words = (self.progress.epoch, position, self.fabric.global_rank)
+        return [generator(self.plan.seed, "views", *words)] if self.how.views else []
 
     def _prepared(self, sample: Sample, *words: Any) -> Sample:
         """The batch as the objective corrupts it, by random numbers of these words, with its index work done."""
