@@ -27,6 +27,7 @@ COMMANDS = {
     "search": "molgraph optimise generator.mgm --oracle qed --search {name} -o found.csv",
     "objective": "molgraph pretrain {data} --objective {name} -o encoder.mgm",
     "callback": "molgraph train {data} -m dmpnn --callback {name}",
+    "view": "molgraph train {data} -m dmpnn --views {name}",
     "optimizer": "molgraph train {data} -m dmpnn --optimizer {name}",
     "schedule": "molgraph train {data} -m dmpnn --schedule {name}",
 }

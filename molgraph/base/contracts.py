@@ -133,8 +133,10 @@ class Trainable(ABC):
         return {name: getattr(self, name) for name in self.param_names()}
 
     def named_parts(self) -> dict[str, Any]:
-        """The registered encoders, joiners, objectives and callbacks that its hyper-parameters name, by name."""
-        asked = {kind: self.get_params().get(kind) for kind in ("encoder", "joiner", "objective", "callback")}
+        """The registered encoders, joiners, objectives, callbacks and views that its hyper-parameters name, by name."""
+        params = self.get_params()
+        asked = {kind: params.get(kind) for kind in ("encoder", "joiner", "objective", "callback")}
+        asked["view"] = params.get("views")
         names = [(kind, name) for kind, text in asked.items() if isinstance(text, str) for name in part_names(text)]
         return {name: registry.get(kind, name) for kind, name in names if name in registry.names(kind)}
 

@@ -23,6 +23,7 @@ KINDS: dict[str, Kind] = {
     "standardiser": Kind(("molgraph.chem.standardise",), "--standardise {name}"),
     "split": Kind(("molgraph.data.splits.*",), "--split '{name}(NAME=VALUE)'"),
     "featuriser": Kind(("molgraph.data.featurize*",)),
+    "view": Kind(("molgraph.data.views.*",), "--views '{name}(NAME=VALUE)'"),
     "readout": Kind(("molgraph.nn.*readouts",), "--set 'params.readout={name}(NAME=VALUE)'"),
     "norm": Kind(("molgraph.nn.*norms",), "--set 'params.norm={name}(NAME=VALUE)'"),
     "sequence": Kind(("molgraph.nn.sequences.*",), "--set 'params.sequence={name}(NAME=VALUE)'"),

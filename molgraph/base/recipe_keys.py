@@ -153,6 +153,10 @@ class GradientDescent(Section):
         str | None,
         Option("Changes of training, joined by +: molgraph models --kind callback.", "NAME"),
     ] = None
+    views: Annotated[
+        str | None,
+        Option("How training sees its batches, joined by +: molgraph models --kind view.", "NAME"),
+    ] = None
 
 
 class TrainingSection(GradientDescent):
@@ -227,6 +231,6 @@ FINETUNE_KEYWORDS["objective"] = _objective
 PRETRAIN_KEYWORDS["objective"] = replace(_objective, default=PRETRAIN_OBJECTIVE)
 
 #: those that a generator has, which reads molecules alone
-_NOT_GENERATOR = ("targets", "sequence", "geometry", "inputs", "init", "store", "objective")
+_NOT_GENERATOR = ("targets", "sequence", "geometry", "inputs", "init", "store", "objective", "views")
 GENERATOR_KEYWORDS = {name: each for name, each in PRETRAIN_KEYWORDS.items() if name not in _NOT_GENERATOR}
 GENERATOR_KEYWORDS["model"] = replace(KEYWORDS["model"], default="language")

@@ -20,7 +20,8 @@ class Featuriser(ABC):
     they depend on; other versions are other features. ``older``: earlier versions that it makes too, for model files
     that name them; ``version`` is then the one that it makes. ``examples``: two or more entities for
     trials and test vectors. ``learns``: whether it takes settings from the training data, so that no cache keeps its
-    graphs.
+    graphs. ``as_written``: whether a text is read as it is written, in place of its canonical form; None where all
+    writings make one graph.
     """
 
     name: ClassVar[str] = ""
@@ -30,6 +31,7 @@ class Featuriser(ABC):
     older: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[tuple[Any, ...]] = ()
     learns: ClassVar[bool] = False
+    as_written: bool | None = None
 
     @abstractmethod
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:

@@ -86,6 +86,7 @@ class SmilesCharacters(_Tokens):
     older = (AS_WRITTEN,)
     examples = ("CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O")
     alphabet = CHARACTERS
+    as_written = False
 
     @property
     def versions(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -95,7 +96,7 @@ class SmilesCharacters(_Tokens):
     def letters(self, texts: Sequence[str], workers: int) -> list[tuple[str, str]]:
         """The text of each molecule, and why there is none."""
         texts = [text.strip().partition(" ")[0] for text in texts]
-        if self.version == AS_WRITTEN:
+        if self.version == AS_WRITTEN or self.as_written:
             return [(text, why_unreadable(text)) for text in texts]
         written = canonical_smiles([without_maps(text) for text in texts], workers=workers)
         return [(text, "" if text else why) for text, why in written]  # what is no molecule has characters too

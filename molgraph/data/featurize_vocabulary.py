@@ -13,7 +13,7 @@ from molgraph.base.errors import DataError
 from molgraph.base.packed import offsets_of
 from molgraph.base.registry import get, names, register
 from molgraph.base.table import OK, UNREADABLE, EntityKind
-from molgraph.chem.tokens import canonical_tokens
+from molgraph.chem.tokens import alphabet, canonical_tokens
 from molgraph.data.featuriser import Featuriser, why_no_text
 from molgraph.data.featurize import rdkit_version
 from molgraph.data.graph_store import GraphStore, InputSpec, Level
@@ -51,6 +51,7 @@ class _Vocabulary(Featuriser):
     kind: ClassVar[EntityKind] = "molecule"
     examples = ("CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O")
     learns = True
+    as_written = False
 
     @property
     def versions(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -62,9 +63,13 @@ class _Vocabulary(Featuriser):
         reason = np.array([why_no_text(value, self.kind) for value in values], dtype=object)
         tokens: list[list[str]] = [[] for _ in values]
         rows = np.flatnonzero(reason == "").tolist()
-        written = canonical_tokens(
-            [values[row] for row in rows], self.name, molecules=False, label="tokens", workers=workers
-        )
+        texts = [values[row] for row in rows]
+        if self.as_written:
+            written = [
+                (own, text, why) for text, (own, why) in zip(texts, alphabet(self.name).split(texts), strict=True)
+            ]
+        else:
+            written = canonical_tokens(texts, self.name, molecules=False, label="tokens", workers=workers)
         for row, (own, _, why) in zip(rows, written, strict=True):
             reason[row] = why or ("" if own else "a molecule without tokens")
             tokens[row] = [] if why else own

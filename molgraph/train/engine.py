@@ -24,6 +24,7 @@ from molgraph.data.loader import batch_order, make_ahead
 from molgraph.train import checkpoint
 from molgraph.train.callback import make_callbacks
 from molgraph.train.checkpoint import CURVES, Progress
+from molgraph.train.episodes import EpisodeSampler
 from molgraph.train.learner import Learner
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.optimizers import make_optimizer, stretched
@@ -86,6 +87,11 @@ class Fit:
         """
         plan, how = self.plan, self.how
         self.fabric, self.objective = fabric, learner.objective
+        self.drawn = self.judged = None
+        if (asked := self.objective.episodes) is not None:
+            self.drawn = EpisodeSampler(self.train, asked)
+            if self.valid is not None:
+                self.judged = EpisodeSampler(self.valid, asked._replace(queries=VALID_BATCH))
         self.prepare: Callable[[Sample], None] = learner.network.prepare
         self.phases = Timeline(learner.network, learner.callbacks, how, self.steps)
         groups = [decay_groups(own, learner, how.weight_decay) for own in learner.turns()]
@@ -131,16 +137,21 @@ class Fit:
         def make(piece: tuple[int, np.ndarray]) -> Sample:
             """This process's share of a batch."""
             position, rows = piece
+            words = (now.epoch, position, self.fabric.global_rank)
+            views = generator(seed, "views", *words) if self.how.views else None
+            if self.drawn is not None:
+                sample = self.drawn.sample(generator(seed, "episodes", *words), views=views)
+                return self._prepared(sample, "corrupt", *words)
             share = slice(self.fabric.global_rank, None, self.fabric.world_size)
             enough = len(rows[share]) >= least
             mine = rows[share] if enough else rows[:least]
             if self.objective.semi_supervised:
                 first = (now.epoch * self.steps + position) * self.how.batch_size
                 mine = np.concatenate([mine, self.train.unlabelled(first, len(rows), seed)[share]])
-            sample = self.train.sample(mine)
+            sample = self.train.sample(mine, views)
             if not enough:  # the last batch has too few rows for so many processes
                 sample.weights = torch.zeros_like(sample.weights)  # type: ignore[arg-type]
-            return self._prepared(sample, "corrupt", now.epoch, position, self.fabric.global_rank)
+            return self._prepared(sample, "corrupt", *words)
 
         for sample in make_ahead([*enumerate(order)][now.position :], make):
             loss, count = self._step(sample.to(self.fabric.device), now.epoch * self.steps + now.position)
@@ -222,10 +233,16 @@ class Fit:
         total = torch.zeros(2 + len(names), dtype=torch.float64, device=self.fabric.device)
         step = (self.progress.epoch + 1) * self.steps - 1
         state = StepState(step, self.total_steps, self.progress.epoch, training=False)
-        order = batch_order(len(valid), VALID_BATCH, least=self.plan.least_rows)
+        judged = self.judged
+        order = judged.turns() if judged else batch_order(len(valid), VALID_BATCH, least=self.plan.least_rows)
         pieces = [*enumerate(order)][self.fabric.global_rank :: self.fabric.world_size]
-        batches = make_ahead(pieces, lambda piece: self._prepared(valid.sample(piece[1]), "corrupt valid", piece[0]))
-        for batch in batches:
+
+        def make(piece: tuple[int, np.ndarray]) -> Sample:
+            number, own = piece
+            rng = generator(self.plan.seed, "episodes valid", number)
+            return self._prepared(judged.sample(rng, own) if judged else valid.sample(own), "corrupt valid", number)
+
+        for batch in make_ahead(pieces, make):
             sample = batch.to(self.fabric.device)
             with self.fabric.autocast(), torch.set_grad_enabled(self.objective.grad_in_validation):
                 found: Loss = self.learner.module(sample, state)

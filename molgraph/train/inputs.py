@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
 from types import MappingProxyType
@@ -18,6 +18,7 @@ from molgraph.data.graph_cache import Graphs, graphs_of
 from molgraph.data.graph_store import InputSpec
 from molgraph.data.table import OK, Entities, Table
 from molgraph.data.table_reader import OPTIONS
+from molgraph.data.view import View, ViewedColumn, check_views
 
 
 @dataclass(frozen=True)
@@ -202,6 +203,20 @@ def named_columns(read: Sequence[tuple[str, str]], given: Mapping[str, Any]) -> 
 def graph_of_rows(graphs: Sequence[Graphs]) -> np.ndarray:
     """int64 [rows, inputs]: the graph of each row's entity in each input, -1 where a row has none."""
     return np.stack([made.graph_of_row for made in graphs], axis=1)
+
+
+def viewed_columns(
+    views: Sequence[View], table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]
+) -> tuple[ViewedColumn, ...]:
+    """Each input's column as training sees it; a view that changes none of them is a ``UsageError``."""
+    makers, columns = [each.featuriser for each in inputs], list[ViewedColumn]()
+    check_views(views, makers)
+    for maker, each, made in zip(makers, inputs, graphs, strict=True):
+        column, values, rows = table.column(each.column), np.empty(len(made.store), object), made.graph_of_row >= 0
+        values[made.graph_of_row[rows]] = column.values[rows]
+        own = tuple(view for view in views if view.changes(maker))
+        columns.append(ViewedColumn(own, replace(column, values=values), maker, each.spec))
+    return tuple(columns) if views else ()
 
 
 def row_status(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]) -> tuple[np.ndarray, np.ndarray]:

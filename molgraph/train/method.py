@@ -29,6 +29,7 @@ from molgraph.base.table import LevelName
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of
+from molgraph.data.view import View, make_views
 from molgraph.train.archive import refused
 from molgraph.train.callback import as_trained, make_callbacks
 from molgraph.train.engine import fit_network
@@ -37,7 +38,7 @@ from molgraph.train.inputs import Input, encoder_names, trial_inputs
 from molgraph.train.large_graphs import refuse_large
 from molgraph.train.modelfile import load_start
 from molgraph.train.network import Network, build_network
-from molgraph.train.objective import make_objective
+from molgraph.train.objective import Objective, make_objective
 from molgraph.train.optimizers import make_optimizer
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import prepare
@@ -166,7 +167,8 @@ class GraphMethod(Method):
                 raise UsageError(f"{self.objective} has no head that reads descriptors", hint="leave descriptors out")
             table = with_rdkit_features(table, workers=self.threads)
             valid = None if valid is None else with_rdkit_features(valid, workers=self.threads)
-        made = prepare(table, valid, *how, **reads, specs=None if start is None else start.specs)
+        views = self.checked_views(objective)
+        made = prepare(table, valid, *how, **reads, specs=None if start is None else start.specs, views=views)
         heads = objective.heads(made.outputs)
         with torch_settings(self.threads, derive(self.seed, "weights")):
             widths = {"d_extra": len(made.descriptors.names), "d_out": heads.d_out}
@@ -269,8 +271,22 @@ class GraphMethod(Method):
         for kind in ("joiner", "optimizer", "schedule", "objective"):
             registry.entry(kind, getattr(self, kind))
         make_callbacks(self.callback)
+        make_views(self.views)
         check_precision(self.precision)
         resolve_device(self.device)
+
+    def checked_views(self, objective: type[Objective]) -> list[View]:
+        """Its views; raises ``UsageError`` for one that the objective cannot learn from."""
+        views = make_views(self.views)
+        for view in views:
+            name = type(view).__name__
+            if (objective.labelled or objective.tasks) and not view.keeps_label:
+                raise UsageError(
+                    f"labels do not hold in the view {name}", hint="choose another view, or pretrain with it"
+                )
+            if objective.corrupt is not Objective.corrupt and not view.graph_invariant:
+                raise UsageError(f"{self.objective} hides parts of its batches itself", hint="leave views out")
+        return views
 
     def check_network(self) -> None:
         """Refuse parameters that no network or objective can have, such as an unknown readout, at no cost in memory."""

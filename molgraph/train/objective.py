@@ -18,6 +18,7 @@ from molgraph.base.parts import read_part
 from molgraph.base.ranges import NotNegative
 from molgraph.base.recipe_keys import GradientDescent
 from molgraph.base.registry import get, register
+from molgraph.train.episodes import Episodes
 from molgraph.train.inputs import Input, own_params
 from molgraph.train.network import Network
 from molgraph.train.outputs import Outputs
@@ -83,6 +84,8 @@ class Objective(nn.Module):
     ``semi_supervised``: it learns from rows without labels too, is made from ``(network, inputs, outputs)``, and each
     batch of training has as many of them as rows with labels, after these. Its hyper-parameters are keyword arguments
     with defaults (``params.objective.NAME``).
+    ``episodes``: what a batch has, where it is support and query of a few tasks (weights float [2, n, t]); then
+    ``batch_size`` says how many steps an epoch has.
     ``grad_in_validation``: whether judging needs gradients, as fast weights do. ``unused_parameters``: whether a step
     may leave some parameters without a gradient, as several turns do: processes then look for those in every step.
     ``least_rows``: rows that a batch needs, 2 where rows are compared; a last one with fewer joins the one before.
@@ -92,6 +95,7 @@ class Objective(nn.Module):
     labelled: bool = True
     tasks: bool = False
     semi_supervised: bool = False
+    episodes: Episodes | None = None
     grad_in_validation: bool = False
     unused_parameters: bool = False
     least_rows: int = 1

@@ -20,6 +20,7 @@ from molgraph.data.labels import check_labels, check_targets, check_weights
 from molgraph.data.levels import labelled, level_of, pooled
 from molgraph.data.table import OK, Table
 from molgraph.data.target_json import notes_of
+from molgraph.data.view import View
 from molgraph.train.atom_targets import check_level, label_places, label_sizes, mark_sizes
 from molgraph.train.checkpoint import fingerprint
 from molgraph.train.inputs import (
@@ -30,6 +31,7 @@ from molgraph.train.inputs import (
     input_graphs,
     row_status,
     train_graphs,
+    viewed_columns,
 )
 from molgraph.train.outputs import ClassWeights, DescriptorScale, Outputs, class_tables, label_weights
 from molgraph.train.samples import Samples
@@ -67,12 +69,14 @@ def prepare(
     targets: bool = True,
     unlabelled: bool = False,
     specs: Mapping[str, InputSpec] | None = None,
+    views: Sequence[View] = (),
 ) -> Prepared:
     """Featurise both parts and put labels and descriptors on the training part's scales.
 
     ``recipe`` is what a checkpoint must have in common with this fit, ``cache`` a folder that keeps graphs between
     fits. Without ``targets`` every row that can be read is learned from; with ``unlabelled`` the readable rows without
     a label come along, which no scale is taken from. ``specs``: what an encoder's graphs hold, where that is given.
+    ``views``: through which training sees its rows.
 
     Raises:
         DataError: nothing can be learned from the table, or the two tables do not fit together.
@@ -108,6 +112,7 @@ def prepare(
     rest = _without_labels(table, graphs, readable, unlearned) if unlabelled else None
     if rest is not None and len(rest.table):
         train = _with_unlabelled(train, samples(rest, graphs))
+    train = replace(train, views=viewed_columns(views, table, inputs, graphs))
     if valid is not None:
         judged = input_graphs(valid, inputs, cache=cache)
         rows, more = _judged(valid, inputs, judged, outputs)

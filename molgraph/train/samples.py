@@ -14,6 +14,7 @@ from molgraph.base.packed import spread
 from molgraph.base.seeds import generator
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.graph_store import GraphStore
+from molgraph.data.view import ViewedColumn
 
 
 class InputBatch(NamedTuple):
@@ -60,6 +61,7 @@ class Samples:
     weights: np.ndarray | None = None  # float32, as y, 0 where the label is missing, or None
     offsets: np.ndarray | None = None  # int64 [n + 1], where the labels of each row begin in y; None: one a row
     n_unlabelled: int = 0  # how many of its rows, the last ones, have no labels and come along with those that do
+    views: tuple[ViewedColumn, ...] = ()  # through which training sees each entity column; none: graphs as they are
 
     def __len__(self) -> int:
         return len(self.graph) - self.n_unlabelled
@@ -78,18 +80,21 @@ class Samples:
         order = np.concatenate([rng.permutation(self.n_unlabelled) for rng in turns])
         return len(self) + pd.unique(order[places - first // self.n_unlabelled * self.n_unlabelled])
 
-    def sample(self, rows: np.ndarray) -> Sample:
-        """The batch of those rows, in that order."""
+    def sample(self, rows: np.ndarray, rng: np.random.Generator | None = None) -> Sample:
+        """The batch of those rows, in that order; seen through the views where ``rng`` is given."""
 
         def pick(values: np.ndarray | None, rows: np.ndarray) -> Tensor | None:
             return None if values is None else torch.from_numpy(values[rows])
 
         labels = rows if self.offsets is None else spread(self.offsets, rows)
-        parts = tuple(self._part(store, self.graph[rows, j]) for j, store in enumerate(self.stores))
+        parts = tuple(self._part(j, self.graph[rows, j], rng) for j in range(len(self.stores)))
         return Sample(parts, pick(self.extra, rows), pick(self.y, labels), pick(self.weights, labels))
 
-    def _part(self, store: GraphStore, graphs: np.ndarray) -> InputBatch:
-        if len(self.stores) == 1:
-            return InputBatch(collate(store, graphs), None)
-        of_row, distinct = pd.factorize(graphs)
-        return InputBatch(collate(store, distinct), torch.from_numpy(of_row.astype(np.int64, copy=False)))
+    def _part(self, j: int, graphs: np.ndarray, rng: np.random.Generator | None) -> InputBatch:
+        of_row = None
+        if len(self.stores) > 1:
+            places, graphs = pd.factorize(graphs)
+            of_row = torch.from_numpy(places.astype(np.int64, copy=False))
+        if rng is None or not self.views:
+            return InputBatch(collate(self.stores[j], graphs), of_row)
+        return InputBatch(self.views[j].batch(self.stores[j], graphs, rng), of_row)

@@ -12,6 +12,7 @@ from molgraph.base.registry import get, kinds, names
 from molgraph.chem.standardise import Preset
 from molgraph.data.featuriser import Featuriser
 from molgraph.data.splits.recipe import Splitter
+from molgraph.data.view import View
 from molgraph.explain.explainer import Explainer
 from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.searches.search import Search
@@ -47,6 +48,7 @@ CONTRACTS: dict[str, Any] = {
     "split": Splitter,
     "standardiser": Preset,
     "study": Study,
+    "view": View,
     "wrapper": Wrapper,
 }
 HERE = Path(__file__).parent

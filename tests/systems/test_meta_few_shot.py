@@ -12,12 +12,13 @@ from torch import Tensor, nn
 from molgraph.base.contracts import Target
 from molgraph.base.recipe_keys import GradientDescent
 from molgraph.train.engine import Fit, Learner, TrainingConfig
+from molgraph.train.episodes import Episodes
 from molgraph.train.objective import StepState
 from molgraph.train.objectives.maml import MAML
 from molgraph.train.outputs import Outputs
 from molgraph.train.runtime import make_fabric
 from tests.systems.effect import Effect
-from tests.train.test_maml import gradient, tiny
+from tests.train.test_maml import divided, gradient, tiny
 
 SHOTS = 10
 ONE = Outputs((Target("y"),), np.zeros(1), np.ones(1))
@@ -56,7 +57,7 @@ class Steps:
     def __len__(self) -> int:
         return self.n
 
-    def sample(self, rows: np.ndarray) -> Batch:
+    def sample(self, rows: np.ndarray, views: None = None) -> Batch:
         return Batch(*[torch.zeros(1, 1)] * 3)
 
 
@@ -67,16 +68,23 @@ def sinusoids(rng: np.random.Generator, tasks: int, points: int) -> Batch:
     return Batch(*[torch.from_numpy(np.float32(each)) for each in (x, y, np.ones_like(y))])
 
 
+ASKED = Episodes(4, SHOTS, 100)
+
+
 class SineMAML(MAML):
+    def __init__(self, *args: Any, **params: Any) -> None:
+        super().__init__(*args, **params)
+        self.episodes = None  # type: ignore[assignment] # rows are drawn here
+
     def corrupt(self, batch: Any, rng: np.random.Generator) -> Any:
-        return super().corrupt(sinusoids(rng, 4, 2 * SHOTS), rng)  # type: ignore[arg-type]
+        return divided(ASKED, sinusoids(rng, 4, 2 * SHOTS), rng)  # type: ignore[arg-type]
 
 
 def learned(n_steps: int, seed: int, **params: Any) -> Wave:
     """A network that was trained for so many steps; no inner step is joint training."""
     torch.manual_seed(seed)
     network = Wave()
-    objective = SineMAML(network, (), ONE, shots=SHOTS, **params)  # type: ignore[arg-type]
+    objective = SineMAML(network, (), ONE, **params)  # type: ignore[arg-type]
     how = GradientDescent(epochs=1, batch_size=1, learning_rate=1e-2, warmup_epochs=0.0, patience=None)
     plan = TrainingConfig(how, seed=seed, checkpoint_seconds=1e9, folder=None, prints={})
     found = Fit(Steps(n_steps), None, plan)(make_fabric("cpu", "float32"), Learner(network, objective))  # type: ignore[arg-type]
@@ -86,10 +94,10 @@ def learned(n_steps: int, seed: int, **params: Any) -> Wave:
 
 def fine_tuned(network: Wave, rate: float) -> float:
     """Mean squared error on 40 new sinusoids after 5 steps on 10 points of each; infinite where the steps diverge."""
-    objective = MAML(network, (), ONE, inner_rate=rate, inner_steps=5, shots=SHOTS)  # type: ignore[arg-type]
+    objective = MAML(network, (), ONE, inner_rate=rate, inner_steps=5)  # type: ignore[arg-type]
     rng, errors = np.random.default_rng(7), []
     for _ in range(40):
-        batch: Any = objective.corrupt(sinusoids(rng, 1, SHOTS + 100), rng)  # type: ignore[arg-type]
+        batch: Any = divided(ASKED, sinusoids(rng, 1, SHOTS + 100), rng)  # type: ignore[arg-type]
         fast = objective.adapt(network, dict(network.named_parameters()), batch, 0)
         errors.append(objective.loss(network, fast, batch, 0, 1).item())
     return float(np.nan_to_num(np.mean(errors), nan=np.inf))

@@ -51,7 +51,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.x)
 
-    def sample(self, rows: np.ndarray) -> Any:
+    def sample(self, rows: np.ndarray, views: None = None) -> Any:
         batch = SimpleNamespace(x=self.x[rows], y=self.y[rows])
         batch.to = lambda device: batch
         return batch

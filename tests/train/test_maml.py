@@ -18,6 +18,7 @@ from molgraph.base.errors import DataError, MolgraphError, UsageError
 from molgraph.cli.main import app
 from molgraph.data.table import Table, make_table
 from molgraph.train import archive
+from molgraph.train.episodes import Episodes
 from molgraph.train.method import GraphMethod
 from molgraph.train.modelfile import load_model, verify
 from molgraph.train.objective import StepState
@@ -55,7 +56,16 @@ def tiny(seed: int = 0, n: int = 12, tasks: int = 3, **params: Any) -> tuple[MAM
     objective.supervised.losses = lambda raw, y: (raw - y).square()  # type: ignore[method-assign] # it makes single precision
     weights = torch.from_numpy((rng.random((n, tasks)) < 0.7).astype(float))
     x, y = torch.from_numpy(rng.normal(size=(n, 3))), torch.from_numpy(rng.normal(size=(n, tasks)))
-    return objective, network, objective.corrupt(Batch(x, y, weights), rng)  # type: ignore[arg-type]
+    return objective, network, divided(objective.episodes, Batch(x, y, weights), rng)
+
+
+def divided(episodes: Episodes, batch: Batch, rng: np.random.Generator) -> Batch:
+    """Support and query of all tasks that have two labels in a batch."""
+    known = batch.weights.numpy() > 0
+    if not len(tasks := np.flatnonzero(known.sum(axis=0) > 1)):
+        return Batch(batch.x, batch.y, batch.weights.new_zeros(2, *known.shape))
+    rows, parts = episodes.divide(batch.y.numpy(), known, tasks, rng)
+    return Batch(batch.x[rows], batch.y[rows], batch.weights[rows] * torch.from_numpy(parts))
 
 
 def outputs(*kinds: Any, **more: Any) -> Outputs:
@@ -97,22 +107,6 @@ def test_first_order_is_exact_where_there_is_nothing_of_second_order() -> None:
             found.append(gradient(objective, net, batch))
         torch.testing.assert_close(found[0], found[1], rtol=1e-12, atol=1e-12)
         assert found[0].norm() > 0
-
-
-def test_support_and_query_divide_the_labels_of_each_task() -> None:
-    rng = np.random.default_rng(0)
-    weights = torch.from_numpy((rng.random((40, 5)) < [0.9, 0.5, 0.2, 0.0, 0.0]) * rng.uniform(0.5, 2, (40, 1)))
-    weights[7, 4] = 1.0  # one label, which can be no support and query
-    batch: Any = Batch(torch.zeros(40, 3), torch.zeros(40, 5), weights)
-    objective = tiny(shots=8)[0]
-    made = [objective.corrupt(batch, np.random.default_rng(seed)).weights for seed in (1, 1, 2)]
-    assert torch.equal(made[0], made[1]) and not torch.equal(made[0], made[2])
-    support, query = made[0]
-    n = (weights > 0).sum(dim=0).tolist()
-    assert (support > 0).sum(dim=0).tolist() == [min(8, m // 2) for m in n] and n[3:] == [0, 1]
-    expected = weights.clone()
-    expected[:, 4] = 0
-    assert torch.equal(support + query, expected) and not ((support > 0) & (query > 0)).any()
 
 
 def test_a_batch_without_a_task_teaches_nothing() -> None:

@@ -44,7 +44,7 @@ class Points:
     def __len__(self) -> int:
         return len(self.x)
 
-    def sample(self, rows: np.ndarray) -> Batch:
+    def sample(self, rows: np.ndarray, views: None = None) -> Batch:
         return Batch(self.x[torch.from_numpy(rows)])
 
 

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from molgraph.base.ranges import Share
 from molgraph.base.registry import register
 from molgraph.data.feature_layout import ATOM_BLOCKS, FEATURISER
+from molgraph.data.views.mask import chosen_rows, hidden
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network, check_one_encoder
 from molgraph.train.objective import Loss, Objective, StepState
@@ -60,13 +61,10 @@ class MaskedAtoms(Objective):
         (part,) = batch.parts
         atoms = part.batch["atom"]
         assert atoms.table is not None
-        rows = torch.from_numpy(chosen_atoms(atoms.offsets.numpy(), self.rate, rng))
-        code = atoms.code.clone()
+        rows = chosen_rows(atoms.offsets.numpy(), self.rate, rng)
         made = copy(batch)
-        made.y = elements(atoms.table)[code[rows]]
-        code[rows] = len(atoms.table)
-        table = F.pad(atoms.table, (0, 0, 0, 1))
-        made.parts = (part._replace(batch=part.batch.with_level("atom", code=code, table=table)),)
+        made.y = elements(atoms.table)[atoms.code[rows]]
+        made.parts = (part._replace(batch=hidden(part.batch, "atom", rows)),)
         return made
 
     def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
@@ -93,17 +91,3 @@ def elements(table: Tensor) -> Tensor:
         [5, 7]
     """
     return table[:, :N_ELEMENTS].argmax(dim=1)
-
-
-def chosen_atoms(offsets: np.ndarray, rate: float, rng: np.random.Generator) -> np.ndarray:
-    """int64, ascending: the atoms to mask, ``int(rate n) + 1`` of the n of each graph, all alike likely.
-
-    Example:
-        >>> rows = chosen_atoms(np.array([0, 20, 21, 21]), 0.15, np.random.default_rng(0))
-        >>> int((rows < 20).sum()), int(rows[-1])
-        (4, 20)
-    """
-    counts = np.diff(offsets)
-    order = np.lexsort((rng.random(offsets[-1]), np.arange(len(counts)).repeat(counts)))  # shuffled within each graph
-    place = np.arange(offsets[-1]) - offsets[:-1].repeat(counts)
-    return np.sort(order[place < (counts * rate).astype(np.int64).repeat(counts) + 1])

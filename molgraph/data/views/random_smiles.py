@@ -1,0 +1,51 @@
+"""Write the SMILES of each molecule anew, from a random atom along random bonds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from rdkit import Chem
+
+from molgraph.base.registry import register
+from molgraph.base.table import Entities
+from molgraph.chem.handedness import without_maps
+from molgraph.chem.smiles import captured, parse_smiles
+from molgraph.data.view import View
+
+
+@register(
+    "view",
+    "random_smiles",
+    summary="writes each SMILES anew at random, for models of tokens",
+    paper="Bjerrum 2017, arXiv:1703.07076",
+    command="molgraph train dataset:esol -m tokens --views random_smiles --epochs 5",
+)
+class RandomSmiles(View):
+    """The same molecule, its atoms in a random order.
+
+    Bjerrum 2017, "SMILES Enumeration as Data Augmentation for Neural Network Modeling of Molecules". A prediction reads
+    canonical SMILES; of a random one, tokens that no canonical SMILES of the training part has are rows of zeros.
+    """
+
+    sees = "column"
+    graph_invariant = True
+
+    def __call__(self, seen: Entities, rng: np.random.Generator) -> Entities:
+        """The column of new writings; what RDKit cannot read stays as it is."""
+        values = seen.values.copy()
+        for i, text in enumerate(values):
+            values[i] = _written(text, rng)
+        return replace(seen, values=values)
+
+
+def _written(text: str, rng: np.random.Generator) -> str:
+    mol = parse_smiles(without_maps(text)).mol
+    if mol is None:
+        return text
+    with captured():
+        try:
+            shuffled = Chem.RenumberAtoms(mol, rng.permutation(mol.GetNumAtoms()).tolist())
+            return Chem.MolToSmiles(shuffled, canonical=False) or text
+        except (RuntimeError, ValueError):
+            return text
