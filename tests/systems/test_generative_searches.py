@@ -99,7 +99,7 @@ def test_the_losses_of_maps_and_critics_are_the_papers(off: str) -> None:
     same = F.l1_loss(maps.to_y(y), y) + F.l1_loss(maps.to_x(x), x)
     found = objective(maps, batch, StepState(0, 1, 0))
     torch.testing.assert_close(found.total / found.count, fool + 10 * cycle + 0.5 * same)
-    judged = objective(maps, batch, StepState(0, 1, 1))  # its history is empty: fakes of this step
+    judged = objective(maps, batch, StepState(0, 1, 0, turn=1))  # its history is empty: fakes of this step
     pairs = ((maps.critic_x, x, f), (maps.critic_y, y, g))
     known = sum((critic(true) - 1).square().mean() + critic(fake).square().mean() for critic, true, fake in pairs)
     torch.testing.assert_close(judged.total / judged.count, 0.5 * known)
