@@ -36,8 +36,7 @@ class Salience(Explainer):
     Tacchetti et al. 2019, "Relational Forward Models for Multi-Agent Learning", read the norm of an edge's activation
     as its salience. It is a heuristic: where the bonds that decide a label were planted, the norm after the encoder
     block found them (ROC AUC 0.98) if their own two atoms decide; if their surroundings do, no block was reliable (0.63
-    to 0.81, differing between seeds), while an ablation was (0.94; pipelines/rfm/SALIENCE.md). Compare a model that was
-    not trained.
+    to 0.81, differing between seeds), while an ablation was (0.94). Compare a model that was not trained.
 
     Args:
         block: after which block of the network the states are taken.

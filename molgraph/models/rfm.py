@@ -51,8 +51,8 @@ class RFM(Encoder):
 
     Known limits: it takes several times as long as ``mpnn``: no rows are shared, and every directed bond has a GRU;
     large molecules give large sums. The paper reads the norm of an edge's state as its salience, which
-    ``molgraph.draw_salience`` draws: a heuristic that depends on the block (pipelines/rfm/SALIENCE.md). How the paper's
-    GraphGRU is wired inside is our reading.
+    ``molgraph.draw_salience`` draws: a heuristic that depends on the block. How the paper's GraphGRU is wired inside is
+    our reading.
 
     Args:
         spec: what the graphs hold.

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from molgraph.base.ranges import INNER_LIMIT, Range, Width
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
@@ -26,7 +27,7 @@ from molgraph.nn.relation import Relation
     "encoder",
     "schnet",
     tags=("3d",),
-    system="schnet",
+    systems=(SystemCard("schnet", left_out="a contribution of each atom: the head reads the sum of their states"),),
     summary="continuous filters of distances: for atoms in space",
     paper="Schuett et al. 2018, J. Chem. Phys. 148:241722",
     line=("atoms", "radius", "continuous filter", "residual", "sum", "supervised"),
@@ -35,8 +36,11 @@ class SchNet(AtomEncoder):
     """Continuous-filter convolutions over all atoms within a radius.
 
     Schuett et al. 2018, "SchNet: a deep learning architecture for molecules and materials", section II:
-    ``x_i <- x_i + W ssp(W sum_j (W x_j) * filter(d_ij))`` with ``filter(d) = W ssp(W basis(d)) cos_cutoff(d)`` and
+    ``x_i <- x_i + W ssp(W sum_j (W x_j) * filter(d_ij))`` with ``filter(d) = ssp(W ssp(W basis(d))) cos_cutoff(d)`` and
     ``ssp(x) = ln(exp(x) / 2 + 1 / 2)``. Invariant under rotation, translation and reflection; smooth at the cutoff.
+
+    The paper sums a contribution of each atom. Here the head reads the sum of the atoms' states, so that its answer is
+    not extensive: two copies far apart have not twice the value of one.
 
     Use it where positions are known and matter, as for energies. Known limits: it sees distances alone, so mirror
     images are one to it, and so are neighbourhoods whose distances agree while their angles differ.

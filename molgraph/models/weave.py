@@ -27,7 +27,15 @@ from molgraph.nn.relation import Relation
 @register(
     "encoder",
     "weave",
-    systems=(SystemCard("weave", off="-s params.max_distance=1", beside=("bonded pairs alone",)),),
+    systems=(
+        SystemCard(
+            "weave",
+            left_out="pairs of an atom with itself; the dense layers after the histogram are the head's",
+            off="-s params.max_distance=1",
+            beside=("bonded pairs alone",),
+            modules=("molgraph.nn.pairs", "molgraph.nn.histogram_readouts"),
+        ),
+    ),
     summary="atoms and pairs, updated from each other",
     paper="Kearnes et al. 2016, J. Comput. Aided Mol. Des. 30:595",
     line=("atoms, atom pairs", "pair ends", "linear", "linear", "gaussian histogram", "supervised"),
@@ -43,8 +51,9 @@ class Weave(AtomEncoder):
 
     Use it where atoms two bonds apart should exchange messages directly, or for its histogram. Known limits: pairs of
     an atom with itself, which DeepChem has, are left out; 1,408 numbers a molecule are many for a few hundred
-    molecules; in the paper it did not outperform all fingerprint methods; it computes in single precision throughout;
-    only molecules have the ring feature.
+    molecules; in the paper it did not outperform all fingerprint methods (Tox21, random splits:
+    ROC AUC 0.851, DeepChem's 0.842, a forest 0.857); it computes in single precision throughout; only molecules have
+    the ring feature.
 
     Args:
         spec: what the graphs hold.

@@ -96,22 +96,6 @@ def test_clusters_cover_every_bond_and_those_of_an_atom_are_connected(corpus: li
             assert sum(tree.parent[k] not in held for k in held) == 1, f"{text}: atom {atom} is in several pieces"
 
 
-def test_the_true_overlaps_give_the_molecule_and_are_among_those_listed(corpus: list[tuple[str, JunctionTree]]) -> None:
-    for text, tree in corpus:
-        assert assemble(tree).smiles() == constitution(Chem.MolFromSmiles(text)), text
-        made = Assembly(tree.labels[0])
-        for node in range(1, len(tree)):
-            parent, label, own = tree.parent[node], tree.labels[node], tree.overlaps[node]
-            ways = made.overlaps(parent, label, longest=max(2, len(own)))
-            results = []
-            for way in ways:
-                made.attach(parent, label, way)
-                results.append(made.smiles())
-                made.undo()
-            made.attach(parent, label, own)
-            assert made.smiles() in results, f"{text}: node {node}"
-
-
 @pytest.mark.parametrize("text", RINGS.values(), ids=RINGS)
 def test_a_tree_does_not_depend_on_how_the_molecule_is_written(text: str) -> None:
     mol, tree = Chem.MolFromSmiles(text), tree_of(text)

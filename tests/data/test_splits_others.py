@@ -123,19 +123,3 @@ def test_bbbp_leaks_in_the_reproductions_and_not_in_ours(data_dir: Path) -> None
     theirs = split_table(table, "scaffold/deepchem", quiet=True)
     assert len(theirs.leaks) > 0
     assert split_table(table, "scaffold/balanced").leaks == ()
-
-
-@pytest.mark.data
-@pytest.mark.filterwarnings("ignore")
-def test_bbbp_as_deepchems_loader_reads_and_splits_it(data_dir: Path, tmp_path: Path) -> None:
-    deepchem = pytest.importorskip("deepchem")
-    loader = deepchem.data.CSVLoader(
-        ["p_np"], feature_field="smiles", featurizer=deepchem.feat.CircularFingerprint(size=8)
-    )
-    with quiet():
-        dataset = loader.create_dataset(str(data_dir / "bbbp/BBBP.csv"), data_dir=str(tmp_path))
-        theirs = deepchem.splits.ScaffoldSplitter().train_valid_test_split(dataset)
-    table = read_table(str(data_dir / "bbbp/BBBP.csv"), smiles="smiles")
-    ours = sets_of(split_table(table, "scaffold/deepchem", quiet=True))
-    assert [len(part) for part in ours] == [1631, 204, 204]
-    assert [sorted(table.smiles[part]) for part in ours] == [sorted(part.ids) for part in theirs]

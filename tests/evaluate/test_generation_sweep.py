@@ -34,26 +34,6 @@ def curve(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return 1 / (1 + np.exp(6 * (t - 1.2))), 0.4 + 0.5 * t / 1.5
 
 
-def test_a_model_ties_with_itself_at_other_temperatures_and_one_of_each_calls_a_winner() -> None:
-    ties, winners = 0, 0
-    for seed in range(20):
-        a, b = (binomial("a", *curve(np.array(T) * f), seed=seed + k) for f, k in ((1.0, 0), (0.8, 1000)))
-        ties += frontier_report(a, b, diversity="unique").tie
-        one, two = a.to_frame().iloc[3], b.to_frame().iloc[3]
-        winners += two["valid_low"] > one["valid_high"]
-    assert ties >= 16 and winners == 20, (ties, winners)
-
-
-def test_a_better_model_dominates_at_matched_diversities() -> None:
-    q, d = curve(np.array(T))
-    a, b = binomial("a", 0.7 * q, d, 1), binomial("b", q, d, 2)
-    found = frontier_report(a, b, diversity="unique")
-    assert found.b_dominates > 0.9 and found.a_dominates == 0 and not found.tie and found.area.low > 0
-    back = frontier_report(b, a, diversity="unique")
-    assert back.area.value == pytest.approx(-found.area.value) and back.a_dominates == found.b_dominates
-    assert "dominates a at" in found.sentence and found.sentence.endswith("not a tie")
-
-
 def test_the_front_leaves_out_what_another_temperature_beats_in_both() -> None:
     values = {"valid": np.array([[0.5], [0.9], [0.8], [0.2]]), "frechet": np.array([[3.0], [2.0], [1.0], [4.0]])}
     sweep = Sweep("a", (0.1, 0.2, 0.3, 0.4), 9, values)

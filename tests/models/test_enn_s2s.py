@@ -1,4 +1,4 @@
-"""enn-s2s: PyG's NNConv over the complete graph of distances, with copied weights."""
+"""enn-s2s: the largest matrix of pairs; its equations stand in tests/systems."""
 
 from __future__ import annotations
 
@@ -19,23 +19,6 @@ STORE = Geometries().featurise([WATER, METHANE, CARBON])
 def encoder(**params: object) -> EnnS2S:
     torch.manual_seed(0)
     return EnnS2S(STORE.spec, d_hidden=8, d_edge=6, **params).double()
-
-
-def test_messages_are_those_of_nnconv_over_all_pairs() -> None:
-    conv = pytest.importorskip("torch_geometric.nn").NNConv
-    own, batch = encoder(), collate(STORE, np.arange(3))
-    batch = batch.with_level("atom", table=batch["atom"].table.double())
-    x, graph_of = batch["atom"].arrays["position"].double(), batch.graph_of("atom")
-    source, target = ((graph_of[:, None] == graph_of) & ~torch.eye(len(x), dtype=torch.bool)).nonzero().T
-    network = own.message.network
-    theirs = conv(8, 8, torch.nn.Sequential(network.layers[0], torch.nn.ReLU(), network.layers[1]), root_weight=False)
-    theirs = theirs.double()
-    theirs.bias.data.zero_()
-    distance = (x[source] - x[target]).norm(dim=1, keepdim=True)
-    h = own.embed(batch.features("atom").double())
-    for _ in range(3):
-        h = own.update(h, theirs(h, torch.stack([source, target]), distance))
-    torch.testing.assert_close(own(batch, rows=True).rows[0].h, h, rtol=0, atol=1e-10)
 
 
 def test_a_molecule_of_too_many_pairs_is_refused_with_the_setting() -> None:

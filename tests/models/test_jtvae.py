@@ -1,4 +1,4 @@
-"""The junction-tree VAE against its equations, one row at a time; and decoding that keeps its limits."""
+"""Decoding of the junction-tree VAE keeps its limits and follows its training; equations stand in tests/systems."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from rdkit import Chem
-from torch.nn import functional as F
 
 from molgraph.chem.fragments.junction_tree import JunctionTree
 from molgraph.chem.fragments.vocabulary import Vocabulary, read_corpus
@@ -20,7 +19,7 @@ from molgraph.models.jtvae.corpus import CANDIDATE, CLUSTER, SITE, pack_trees
 from molgraph.models.jtvae.graph_decoding import GraphDecoder, _batch
 from molgraph.models.jtvae.network import JTVAENetwork
 from molgraph.models.jtvae.tree_decoding import Limits, TreeDecoder
-from molgraph.models.jtvae.tree_relations import traversal, tree_messages
+from molgraph.models.jtvae.tree_relations import traversal
 from tests.tiny import series
 
 D, D_LATENT = 12, 6
@@ -49,97 +48,6 @@ class Made:
 @pytest.fixture(scope="module")
 def made() -> Made:
     return Made()
-
-
-def message(network: Any, gru: Any, x: torch.Tensor, heard: list[torch.Tensor]) -> torch.Tensor:
-    """Equations 2 to 6, one message."""
-    d = gru.d
-    w_z, w_r, w = gru.w.weight.split(d)
-    b_z, b_r, b = gru.w.bias.split(d)
-    s = sum(heard, torch.zeros(d))
-    z = torch.sigmoid(w_z @ x + b_z + gru.u_z.weight @ s)
-    gated = sum((torch.sigmoid(w_r @ x + b_r + gru.u_r.weight @ h) * h for h in heard), torch.zeros(d))
-    return (1 - z) * s + z * torch.tanh(w @ x + b + gru.u.weight @ gated)
-
-
-def test_messages_of_the_encoder_are_those_of_a_recursion(made: Made) -> None:
-    network, trees = made.network, tree_messages(made.batch)
-    code = made.batch[CLUSTER].arrays["code"]
-    found = network.tree_messages(code, trees)
-    assert len(found) < 2 * sum(len(tree) - 1 for tree in made.trees), "messages that look alike are computed once"
-    first = made.batch[CLUSTER].offsets.tolist()
-    for t, tree in enumerate(made.trees[:12]):
-        x = network.embedding(torch.tensor([made.vocabulary.code[label] for label in tree.labels]))
-        near = {
-            k: {j for j in range(len(tree)) if k == tree.parent[j] or j == tree.parent[k]} for k in range(len(tree))
-        }
-
-        def sent(i: int, j: int, x: torch.Tensor = x, near: dict[int, set[int]] = near) -> torch.Tensor:
-            return message(network, network.tree_encoder, x[i], [sent(k, i) for k in sorted(near[i] - {j})])
-
-        for k in range(1, len(tree)):
-            up, down = (found[way[first[t] + k]] for way in (trees.up, trees.down))
-            torch.testing.assert_close(up, sent(k, tree.parent[k]), atol=1e-4, rtol=1e-4)
-            torch.testing.assert_close(down, sent(tree.parent[k], k), atol=1e-4, rtol=1e-4)
-
-
-def likelihood(made: Made, tree: JunctionTree, z_tree: torch.Tensor) -> tuple[float, float]:
-    """Negative log-likelihoods of labels and topology, by a walk in depth."""
-    network, gru = made.network, made.network.tree_decoder
-    codes = [made.vocabulary.code[label] for label in tree.labels]
-    x = network.embedding(torch.tensor(codes))
-    zero = torch.zeros(1, dtype=torch.int64)
-    label = topology = 0.0
-
-    def named(h: torch.Tensor, code: int) -> float:
-        scores = network.label_scores(h[None], z_tree[None], zero)
-        return float(F.cross_entropy(scores, torch.tensor([code])))
-
-    def visit(node: int, known: list[torch.Tensor]) -> torch.Tensor:
-        nonlocal label, topology
-        children = [k for k in range(len(tree)) if tree.parent[k] == node]
-        heard = list(known)
-        for k in [*children, None]:
-            total = sum(heard, torch.zeros(D))
-            score = network.expand_scores(x[node][None], total[None], z_tree[None], zero)
-            topology += float(F.binary_cross_entropy_with_logits(score, torch.tensor([float(k is not None)])))
-            if k is not None:
-                down = message(network, gru, x[node], heard)
-                label += named(down, codes[k])
-                heard.append(visit(k, [down]))
-        return message(network, gru, x[node], heard[len(known) :])
-
-    label += named(torch.zeros(D), codes[0])
-    visit(0, [])
-    return label, topology
-
-
-def test_the_likelihood_of_trees_is_that_of_a_walk_in_depth(made: Made) -> None:
-    with torch.no_grad():
-        encoded = made.network.encode(made.batch)
-        z = torch.randn(len(TEXTS), D_LATENT, generator=torch.Generator().manual_seed(1))
-        shares = made.network.decode(z, encoded, made.batch)
-        each = [likelihood(made, tree, row[: D_LATENT // 2]) for tree, row in zip(made.trees, z, strict=True)]
-    assert float(shares.label) == pytest.approx(sum(label for label, _ in each), rel=1e-4)
-    assert float(shares.topology) == pytest.approx(sum(topology for _, topology in each), rel=1e-4)
-
-
-def test_the_likelihood_of_attachments_is_a_softmax_over_each_node_s_candidates(made: Made) -> None:
-    network, level = made.network, made.batch[CANDIDATE]
-    with torch.no_grad():
-        encoded = network.encode(made.batch)
-        z = torch.randn(len(TEXTS), D_LATENT, generator=torch.Generator().manual_seed(2))
-        found = network.decode(z, encoded, made.batch).attachment
-        node, graph, true = (level.arrays[name] for name in ("node", "graph", "true"))
-        graphs = torch.cat(
-            [network.attachment_encoder(made.graphs.collate(np.array([n]))).graphs for n in graph.tolist()]
-        )
-        context = torch.cat([encoded.messages[way[node]] for way in (encoded.trees.down, encoded.trees.up)], 1)
-        own = network.attach_z(z[:, D_LATENT // 2 :])[made.batch.graph_of(CANDIDATE)]
-        scores = ((network.attach_graph(graphs) + network.attach_tree(context)).relu() * own).sum(1)
-        total = sum(-scores[node == k].log_softmax(0)[true[node == k]].sum() for k in node.unique())
-    assert len(node) > 30 and (torch.bincount(node)[node] > 1).all() and int(true.sum()) == len(node.unique())
-    torch.testing.assert_close(found, total, rtol=1e-4, atol=1e-4)
 
 
 def test_stereochemistry_reaches_the_latent_vector_and_comes_back(made: Made) -> None:

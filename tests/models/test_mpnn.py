@@ -1,16 +1,11 @@
-"""MPNN against PyG's layers and the paper's variants edge by edge, and its distinct rows against all rows."""
+"""MPNN: distinct rows against all rows, hydrogens against RDKit's; its equations stand in tests/systems."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
 from rdkit import Chem
-from torch import Tensor
-from torch_geometric.nn import NNConv
-from torch_geometric.nn import Set2Set as PygSet2Set
 
 from molgraph.base.errors import UsageError
 from molgraph.data import featurize_rdkit
@@ -21,7 +16,6 @@ from molgraph.data.graph_store import InputSpec
 from molgraph.models.mpnn import MPNN
 from molgraph.nn.hydrogens import with_hydrogens
 from molgraph.nn.messages import make_message
-from tests.models.shift import shift, shifted
 
 SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "C", "C[C@H](N)C(=O)O", "[Na+].[Cl-]", "C12C3C4C1C5C2C3C45", "CCCCCCCCO"]
 
@@ -35,23 +29,6 @@ def double_batch() -> GraphBatch:
 def encoder(**params: object) -> MPNN:
     torch.manual_seed(0)
     return MPNN(MOLECULE_SPEC, d_hidden=8, **params).double()
-
-
-@pytest.mark.parametrize("distinct", [True, False])
-def test_is_the_papers_equations_in_pygs_layers(distinct: bool) -> None:
-    own, batch = encoder(distinct=distinct, rounds=4), double_batch()
-    first, last = own.message.network.layers
-    network = torch.nn.Sequential(first, torch.nn.ReLU(), last)
-    layer = NNConv(8, 8, network, aggr="add", root_weight=False, bias=False)
-    readout = PygSet2Set(8, processing_steps=own.readout.steps).double()
-    readout.lstm.load_state_dict({f"{name}_l0": w for name, w in own.readout.lstm.state_dict().items()})
-    edges = torch.stack([batch.source, batch.target])
-    h = own.embed(batch.features("atom"))
-    for _ in range(4):
-        h = own.update.cell(layer(h, edges, batch.features("bond")), h)
-    encoded = own(batch, rows=True)
-    torch.testing.assert_close(encoded.rows[0].h, h, rtol=0, atol=1e-9)
-    torch.testing.assert_close(encoded.graphs, readout(h, batch.graph_of("atom")), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])
@@ -73,45 +50,6 @@ def test_other_readouts_fit() -> None:
     for name in ("mean", "sum", "norm"):
         own = encoder(readout=name)
         assert own(double_batch()).graphs.shape == (len(SMILES), own.d_out)
-
-
-def by_hand(own: MPNN, batch: GraphBatch, message: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Tensor:
-    """The atoms' states, edge by edge, with the master node where there is one."""
-    bonds, graph_of = batch.features("bond"), batch.graph_of("atom")
-    h = own.embed(batch.features("atom"))
-    g = torch.zeros(batch.n_graphs, own.master.d_master if own.master else 0).double()
-    for _ in range(own.n_rounds):
-        m = torch.zeros_like(h)
-        for source, target, e in zip(batch.source.tolist(), batch.target.tolist(), bonds, strict=True):
-            m[target] = m[target] + message(h[target], h[source], e)
-        if own.master:
-            m = m + g[graph_of] @ own.master.to_rows.weight.T
-            heard = [(h[graph_of == i] @ own.master.from_rows.weight.T).sum(0) for i in range(batch.n_graphs)]
-            g = own.master.update.cell(torch.stack(heard), g)
-        h = shift(own.update.cell(m, h))
-    return h
-
-
-@pytest.mark.parametrize("d_master", [0, 5])
-@pytest.mark.parametrize("name", ["edge_network", "matrix", "pair"])
-def test_messages_and_the_master_node_are_the_papers(name: str, d_master: int) -> None:
-    own, batch = shifted(encoder(message=name, d_master=d_master)), double_batch()
-    message = {
-        "edge_network": lambda to, of, e: of @ own.message.network(e[None]).view(8, 8),
-        "matrix": lambda to, of, e: sum(weight * (of @ own.message.weight[k]) for k, weight in enumerate(e)),
-        "pair": lambda to, of, e: own.message.last(own.message.first(torch.cat([of, to, e])).relu()),
-    }[name]
-    torch.testing.assert_close(own(batch, rows=True).rows[0].h, by_hand(own, batch, message), rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("distinct", [True, False])
-def test_the_gate_reads_the_first_states_too(distinct: bool) -> None:
-    """Gilmer et al. 2017, equation 4."""
-    own, batch = encoder(readout="gated", distinct=distinct), double_batch()
-    h, graph_of = own(batch, rows=True).rows[0].h, batch.graph_of("atom")
-    gate = own.readout.gate(torch.cat([h, own.embed(batch.features("atom"))], dim=1)).sigmoid()
-    known = torch.zeros(batch.n_graphs, 8).double().index_add(0, graph_of, gate * own.readout.value(h))
-    torch.testing.assert_close(own(batch).graphs, known, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("rounds", [0, 1])

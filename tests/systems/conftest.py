@@ -19,6 +19,7 @@ import pytest
 
 from molgraph.api.systems import Check, built, read_checks, source_of
 from molgraph.base.systems import table
+from tests.nn.conftest import random_batch  # noqa: F401 - a fixture of exact checks
 from tests.systems.effect import Effect
 
 HERE = Path(__file__).parent

@@ -1,4 +1,4 @@
-"""arch2vec's loss by hand, its symmetry, and the search on frozen vectors."""
+"""arch2vec's symmetry, and the search on frozen vectors; its loss stands in tests/systems."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.nn import functional as F
 
 from molgraph.base.errors import UsageError
 from molgraph.data.table import make_table
 from molgraph.generate.pool_search import search_pool
 from molgraph.train.inputs import Input
-from molgraph.train.objective import StepState
-from molgraph.train.objectives.arch2vec import N_BOND_TYPES, Arch2Vec
-from molgraph.train.objectives.masked_atoms import elements
+from molgraph.train.objectives.arch2vec import Arch2Vec
 from molgraph.train.preparation import prepare
 from tests.tiny import small
 
@@ -32,35 +29,6 @@ def made() -> tuple[Any, Any, Arch2Vec]:
     torch.manual_seed(0)
     network = method.build(found.inputs, d_extra=0, d_out=1, level="row")
     return found.train.sample(np.arange(len(SMILES))), network, Arch2Vec(network, found.inputs, d_latent=5, beta=0.3)
-
-
-def test_the_loss_is_that_of_every_pair_atom_and_bond() -> None:
-    batch, network, objective = made()
-    found = objective(network, batch, StepState(0, 1, 0, training=False))
-    graphs = batch.parts[0].batch
-    h = network.encoder(graphs, rows=True).rows[0].h
-    mean, log_variance = objective.posterior(h).chunk(2, dim=1)
-    noise = torch.randn(mean.shape, generator=torch.Generator().manual_seed(0))
-    z = (mean + (0.5 * log_variance).exp() * noise).detach()
-    peer = torch.distributions.kl_divergence(
-        torch.distributions.Normal(mean, (0.5 * log_variance).exp()), torch.distributions.Normal(0.0, 1.0)
-    )
-    expected = 0.3 * float(peer.sum().detach())
-    bonds = {(int(a), int(b)): i for i, (a, b) in enumerate(zip(graphs.source, graphs.target, strict=True))}
-    of, types = graphs.graph_of("atom").tolist(), graphs["bond"].table[:, :N_BOND_TYPES]
-    target = elements(graphs["atom"].table)[graphs["atom"].code.long()]
-    with torch.no_grad():
-        for i in range(len(z)):
-            expected += float(F.cross_entropy(objective.element(z[i]), target[i]))
-            for j in range(i):
-                if of[i] == of[j]:
-                    bonded = (i, j) in bonds
-                    expected -= float(F.logsigmoid(z[i] @ z[j] if bonded else -(z[i] @ z[j])))
-                    if bonded:
-                        kind = types[graphs["bond"].code.long()[bonds[i, j]]].argmax()
-                        expected += float(F.cross_entropy(objective.bond_type(z[i] * z[j]), kind))
-    assert found.count == len(SMILES)
-    assert found.total.item() == pytest.approx(expected, rel=1e-4)
 
 
 def test_bonds_have_no_direction() -> None:

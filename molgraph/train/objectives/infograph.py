@@ -38,8 +38,9 @@ class InfoGraph(Objective):
     ``softplus(-T(h_u, H(G)))`` plus the mean of ``softplus(T(h_u, H(G')))`` over the other graphs of the batch; the
     encoder's penalties are added. The paper's encoder is ``gin``: its rows have the states of all layers side by side.
 
-    Use it where thousands of molecules or graphs have no labels. Known limits: on the TU sets it gained little over the
-    encoder's random weights (``pipelines/infograph``); batches of few graphs have few negatives.
+    Use it where thousands of molecules or graphs have no labels. Known limits: no gain over the encoder's random
+    weights was seen beyond the spread of seeds, on MUTAG 87.2% beside 87.8% (the paper: 89.0%), nor on three more TU
+    sets; a fine-tuning of 80 labels was worse than one from scratch; batches of few graphs have few negatives.
 
     Batches are drawn anew in each epoch, so negatives change; a last batch of one graph joins the one before it. The
     loss is 2 log 2 where all scores are 0, and higher where untrained scores are large.
