@@ -29,8 +29,8 @@ from molgraph.chem.quality import measure  # noqa: E402
 from molgraph.chem.tanimoto import tanimoto  # noqa: E402
 from molgraph.data.datasets import load_dataset  # noqa: E402
 from molgraph.data.table import make_table  # noqa: E402
-from molgraph.generate.pool_search import search_pool  # noqa: E402
 from molgraph.train.model import Model  # noqa: E402
+from pipelines.arch2vec.pool_search import search_pool  # noqa: E402
 
 TRAINED, HELD, PAIRS = 10_000, 2_000, 1_000
 POOL, BEST, RUNS = 1_000, 10, 20

@@ -11,7 +11,6 @@ from molgraph.chem.fingerprints import morgan
 from molgraph.chem.quality import measure
 from molgraph.chem.smiles import why_unreadable
 from molgraph.data.sources import builtin
-from molgraph.generate.constrained import improve, success
 from molgraph.generate.diversity import determinantal_diversity
 from molgraph.generate.guard import OPEN, PARTED, SOUND, watch
 from molgraph.generate.oracles.combined import read_oracle
@@ -21,6 +20,7 @@ from molgraph.generate.run_search import choose_batch, run_search, standard_star
 from molgraph.generate.searches.head import fit_head
 from molgraph.generate.searches.search import make_search
 from molgraph.generate.searches.translation import LatentCycleGAN
+from pipelines.jtvae.constrained import improve, success
 from tests.latent import NearestMolecule, latent_generator
 
 QUICK = {

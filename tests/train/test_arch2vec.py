@@ -11,12 +11,12 @@ from torch.nn import functional as F
 
 from molgraph.base.errors import UsageError
 from molgraph.data.table import make_table
-from molgraph.generate.pool_search import search_pool
 from molgraph.train.inputs import Input
 from molgraph.train.objective import StepState
 from molgraph.train.objectives.arch2vec import N_BOND_TYPES, Arch2Vec
 from molgraph.train.objectives.masked_atoms import elements
 from molgraph.train.preparation import prepare
+from pipelines.arch2vec.pool_search import search_pool
 from tests.tiny import small
 
 SMILES = ["CC(=O)Nc1ccc(O)cc1", "C", "C#N", "OCC1CC1"]
