@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from molgraph.base import registry
-from molgraph.base.contracts import Generator, Trainable
+from molgraph.base.contracts import RUN_ONLY, Generator, Trainable
 from molgraph.base.errors import UsageError
 from molgraph.base.parameters import check_types
 from molgraph.base.paths import check_names_file
@@ -58,9 +58,7 @@ def write_model(path: str | Path, model: Any) -> Path:
 
 def checked_meta(cls: type[Trainable], meta: dict[str, Any]) -> dict[str, Any]:
     """A state's JSON values without run-only parameters, once the types of the others are checked."""
-    run_only = {name for each in registry.names("method") for name in registry.get("method", each).run_only}
-    run_only |= {*cls.run_only}
-    meta = cast(dict[str, Any], without(meta, run_only))
+    meta = cast(dict[str, Any], without(meta, {*RUN_ONLY, *cls.run_only}))
     check_types(cls, meta.get("params", {}))
     return meta
 
