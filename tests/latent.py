@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from molgraph.base.contracts import LatentGenerator, Latents, State
-from molgraph.base.size import Size
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.identity import identities_of
 from molgraph.data.standardise import standardise
@@ -61,10 +60,6 @@ class NearestMolecule(LatentGenerator):
         made.smiles = np.array(state.meta["smiles"])
         made.centre, made.axes, made.points = (np.asarray(state.arrays[k]) for k in ("centre", "axes", "points"))
         return made
-
-    @classmethod
-    def size_of(cls, meta: Any, shapes: Any) -> Size:
-        return Size(row_bytes=8, row_operations=256)
 
 
 def latent_generator(table: Any, **params: Any) -> NearestMolecule:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, Self
 
@@ -12,16 +11,17 @@ import numpy as np
 from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, TargetModel, TargetPrediction
 from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
 from molgraph.auxiliary.tabular.target_model import n_classes, values_of_scores
-from molgraph.base.contracts import Target
+from molgraph.base.contracts import State, Target
+from molgraph.base.errors import ModelFileError
 from molgraph.base.optional import need
 from molgraph.base.ranges import LARGEST, Bits, Radius, Range
 from molgraph.base.registry import register
 from molgraph.base.search_space import Float, Int, Space
 from molgraph.base.seeds import generator
-from molgraph.base.size import Shapes, Size
 
 JITTER = 1e-6
 MacKay = np.pi / 8
+MOST_ROWS = 13_000  # of a model file: prediction takes 24 bytes for each pair of them, 4 GB
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,9 @@ class Posterior(TargetModel):
     def load(cls, stored: StoredTarget) -> Self:
         rows = stored.rows()
         assert stored.index is not None
-        m, k = len(rows), n_classes(stored.target) or 1
+        if (m := len(rows)) > MOST_ROWS:
+            raise ValueError(f"{m:,} rows, at most {MOST_ROWS:,} may be")
+        k = n_classes(stored.target) or 1
         shapes = {"alpha": (m, k), "noise": (m, k), "mean": (k,), "signal": (k,), "unit": (2,)}
         found = {name: stored.array(name, *shape) for name, shape in shapes.items()}
         if not ((found["noise"] > 0).all() and (found["signal"] > 0).all()):
@@ -161,18 +163,11 @@ class GaussianProcess(TabularMethod):
                 alpha[:, c] = torch.cholesky_solve(rest, _factor(kernel, signal[c], noise[:, c]))[:, 0].numpy()
         return Posterior(data.target, data.index, data.rows, alpha, noise, mean, signal, unit)
 
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What a stored process needs: a kernel, its factor, and room to make one of the other, for each target."""
-        found = super().size_of(meta, shapes)
-        for n, k in (shape for name, shape in shapes.items() if name.endswith(".alpha")):
-            found = replace(
-                found,
-                bytes=max(found.bytes, 24 * n * n),
-                operations=found.operations + k * n**3 // 3 + n * n * meta["features"]["n_bits"],
-                row_operations=found.row_operations + 2 * k * n * n,
-            )
-        return found
+    def state(self) -> State:
+        """The models' arrays; raises ``ModelFileError`` where they are of more rows than ``load`` takes."""
+        if (m := len(self.fitted.index or ())) > MOST_ROWS:
+            raise ModelFileError(f"a file holds at most {MOST_ROWS:,} rows of a process, this one has {m:,}")
+        return super().state()
 
     def space(self) -> Space:
         """The fingerprint and the classes' pseudo-count; the rest is chosen by the marginal likelihood."""

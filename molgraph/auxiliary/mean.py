@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,7 +12,6 @@ from molgraph.auxiliary.targets import checked, described, whole
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.packed import Packed, offsets_of
 from molgraph.base.registry import register
-from molgraph.base.size import Shapes, Size
 from molgraph.base.table import LevelName
 from molgraph.chem.atom_order import kinds_of
 from molgraph.data.featurize_geometry import read_geometry
@@ -22,8 +20,6 @@ from molgraph.data.levels import level_of, pooled, sizes_of
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of, restore_unlearned, targets_from_json
 from molgraph.train.archive import refused
-
-_ATOMS = 64  # of a molecule
 
 
 @register(
@@ -52,12 +48,6 @@ class MeanPredictor(Method):
 
     def __init__(self) -> None:
         pass
-
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What the stored state needs to predict: a value a column."""
-        n = math.prod(shapes["row"])
-        return Size(row_bytes=40 * n * (_ATOMS if "kinds" in shapes else 1), row_operations=n)
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Average the readable rows; ``valid`` and ``workdir`` are not used."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -20,7 +18,6 @@ from molgraph.base.errors import UsageError
 from molgraph.base.ranges import NotNegative, Range
 from molgraph.base.registry import register
 from molgraph.base.search_space import Float, Int, Space
-from molgraph.base.size import Shapes, Size, by_owner
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.color_refinement import atom_colors
 from molgraph.data.graph_store import GraphStore, InputSpec
@@ -174,7 +171,7 @@ class WLKernel(Method):
             colors = colors.view(np.uint64)
             if (colors[1:] <= colors[:-1]).any():
                 raise ValueError("the colours are not ascending")
-            own = by_owner(state.arrays)
+            own = state.by_owner()
             machines: list[Machine | None] = []
             for j, target in enumerate(targets):
                 k, arrays = len(target.columns), own.get(f"target_{j}", {})
@@ -188,11 +185,6 @@ class WLKernel(Method):
             fitted = Fitted(targets, (Input.from_json(inputs[0]),), colors, tuple(machines), unlearned)
         method._fitted, method.notes = fitted, notes_of(unlearned)
         return method
-
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What a stored method needs to predict: each number of its arrays at most once a row."""
-        return Size(row_bytes=4_096, row_operations=sum(math.prod(shape) for shape in shapes.values()))
 
 
 def color_counts(store: GraphStore, graphs: np.ndarray, spec: InputSpec, rounds: int) -> tuple[np.ndarray, csr_array]:

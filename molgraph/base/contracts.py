@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from molgraph.base.parts import part_names
 from molgraph.base.prediction import Prediction as Prediction
 from molgraph.base.search_space import Space
 from molgraph.base.seeds import generator
-from molgraph.base.size import Shapes, Size
 from molgraph.base.table import Kind as Kind
 from molgraph.base.table import Table
 from molgraph.base.table import Target as Target
@@ -48,6 +46,19 @@ class State:
 
     def __post_init__(self) -> None:
         check_finite(self.arrays)
+
+    def by_owner(self) -> dict[str, dict[str, np.ndarray]]:
+        """The arrays of each part, under the part's name, which ends at the first dot.
+
+        Example:
+            >>> State({"fill": np.ones(1), "member-0.w.a": np.ones(2)}, {}).by_owner()
+            {'': {'fill': array([1.])}, 'member-0': {'w.a': array([1., 1.])}}
+        """
+        owned: dict[str, dict[str, np.ndarray]] = {}
+        for name, value in self.arrays.items():
+            owner, dot, rest = name.partition(".")
+            owned.setdefault(owner if dot else "", {})[rest if dot else name] = value
+        return owned
 
 
 class Trainable(ABC):
@@ -110,14 +121,6 @@ class Trainable(ABC):
     @abstractmethod
     def from_state(cls, state: State) -> Self:
         """Rebuild what was fitted; raise ``ModelFileError`` where the state is not whole."""
-
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What a state needs for a row or a sample, by its JSON values and its arrays' shapes; nothing is built.
-
-        By default each number of the arrays is read once a row. Values that are not whole may raise any error.
-        """
-        return Size(row_operations=sum(math.prod(shape) for shape in shapes.values()))
 
     def space(self) -> Space:
         """Hyper-parameters that a search may try, each with its range; nothing by default."""

@@ -12,8 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import numpy as np
 
 from molgraph.base.errors import UsageError, nearest
-from molgraph.base.ranges import LARGEST, Range
-from molgraph.base.size import Shapes, Size
+from molgraph.base.ranges import Range
 
 _WORDS = {
     int: "a whole number",
@@ -100,20 +99,6 @@ def refuse_unread(cls: type, form: str, given: Mapping[str, Any]) -> None:
     unread = [f"{name} {value}" for name, value in given.items() if value != known[name].default]
     if unread:
         raise ValueError(f"{form} does not read {', '.join(unread)}: leave {'it' if len(unread) == 1 else 'them'} out")
-
-
-def measure(method: type[Any], meta: Mapping[str, Any], shapes: Shapes) -> Size:
-    """Compute the memory and work of a stored method, once its parameters are of their types.
-
-    Raises:
-        ModelFileError, UsageError: a parameter of another type, or a state that no method leaves.
-    """
-    params = dict(meta.get("params", {}))
-    check_types(method, params)
-    for name, value in params.items():
-        if name != "seed" and isinstance(value, int) and abs(value) > LARGEST:
-            raise UsageError(f"{name} is {value}, which no model has")
-    return method.size_of(meta, shapes)
 
 
 def _arguments(cls: type) -> dict[str, inspect.Parameter]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -18,7 +17,6 @@ from molgraph.base.ranges import NotNegative, Positive, Probability, Range, Widt
 from molgraph.base.recipe_keys import DEFAULTS
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
-from molgraph.base.size import Shapes, Size
 from molgraph.base.systems import SystemCard
 from molgraph.chem.tokens import alphabet
 from molgraph.data.table import Table
@@ -287,15 +285,6 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
         """Raise early for values that no fit can have."""
         super().check()
         alphabet(self.tokens)
-
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """The weights twice, each of them read once for each token of each sample."""
-        weights = sum(math.prod(shape) for shape in shapes.values())
-        params, vocabulary = meta["params"], meta["vocabulary"]
-        length, tokens = int(params["max_length"]), len(vocabulary["tokens"])
-        width = int(params["n_layers"]) * int(params["d_hidden"]) + MOMENTS * int(params["d_latent"])
-        return Size(8 * weights, TOGETHER * length * weights, length * (16 + 4 * tokens) + 16 * width, length * weights)
 
     def _given(self, codes: np.ndarray, rng: np.random.Generator, spread: float = 1.0) -> np.ndarray:
         """A point of the associative prior given each code."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -19,7 +18,6 @@ from molgraph.base.ranges import NotNegative, Positive, Range, Width
 from molgraph.base.recipe_keys import DEFAULTS
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
-from molgraph.base.size import Shapes, Size
 from molgraph.base.systems import SystemCard
 from molgraph.chem.fragments.vocabulary import Vocabulary
 from molgraph.data.batch import collate
@@ -245,13 +243,3 @@ class JTVAE(NetworkGenerator, LatentGenerator):
         """The clusters from a file; the graphs of attachments are made when they are needed."""
         clusters = Vocabulary.from_json(values)
         return Language(clusters, AttachmentGraphs(clusters))
-
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """The weights twice, each of them read a few times for each cluster of each sample."""
-        weights = sum(math.prod(shape) for shape in shapes.values())
-        params = meta["params"]
-        nodes, width, labels = int(params["max_nodes"]), int(params["d_hidden"]), len(meta["vocabulary"]["labels"])
-        operations = 4 * nodes * weights
-        row = 32 * nodes * width + 16 * labels + 4 * int(params["d_latent"])
-        return Size(8 * weights, TOGETHER * operations, row, operations)

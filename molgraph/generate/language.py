@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Self
 
@@ -19,7 +18,6 @@ from molgraph.base.ranges import NotNegative, Probability, Range, Width
 from molgraph.base.recipe_keys import DEFAULTS
 from molgraph.base.registry import alias, register
 from molgraph.base.seeds import generator
-from molgraph.base.size import Shapes, Size
 from molgraph.chem.tokens import alphabet
 from molgraph.data.featurize_vocabulary import token_store
 from molgraph.data.table import Table
@@ -28,7 +26,6 @@ from molgraph.generate.next_token import LanguageNetwork, NextToken, draw_codes,
 from molgraph.generate.smiles_tokens import learnable_texts
 from molgraph.train.samples import Samples
 
-STATE = 32  # numbers of a channel's state, at most, as far as they are counted
 _OLDER = re.compile(r"^network\.(gru|lstm)\.")  # weights of files from before sequence layers
 TOGETHER = 128  # samples that are drawn at once: always so many, so that the first do not depend on their number
 
@@ -149,15 +146,6 @@ class LanguageGenerator(NetworkGenerator):
         """Rebuild; the sequence layer of an older file has its name before its weights."""
         arrays = {_OLDER.sub("network.sequence.layers.", name): value for name, value in state.arrays.items()}
         return super().from_state(State(arrays, state.meta))
-
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """The weights twice, each of them read once for each token of each sample."""
-        weights = sum(math.prod(shape) for shape in shapes.values())
-        params = meta["params"]
-        length, state = int(params["max_length"]), STATE * int(params["n_layers"]) * int(params["d_hidden"])
-        row = 16 * length + 32 * len(meta["vocabulary"]) + 8 * state
-        return Size(8 * weights, TOGETHER * length * weights, row, length * weights)
 
 
 alias("generator", "gru", LanguageGenerator.name)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from molgraph.base.progress import bar
 from molgraph.base.ranges import Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
-from molgraph.base.size import Shapes, Size
 from molgraph.chem.tokens import is_vocabulary
 from molgraph.data.table import Table
 from molgraph.generate.smiles_tokens import learnable_texts
@@ -143,12 +142,6 @@ class NgramGenerator(Generator):
             made.automaton = Automaton(**{name: state.arrays[name] for name in Automaton._fields})
             _check(made.automaton, len(made.vocabulary))
         return made
-
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """Lists of the n-grams, and a search among a context's tokens for each token of a sample."""
-        grams, length = int(shapes["token"][0]) + int(shapes["offsets"][0]), int(meta["params"]["max_length"])
-        return Size(160 * grams, 64 * length, 64 * length, 32 * length)
 
 
 def count_ngrams(texts: Sequence[Sequence[int]], order: int) -> Automaton:

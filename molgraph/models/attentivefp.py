@@ -53,7 +53,6 @@ class AttentiveFP(RoundsEncoder):
     """
 
     small = MappingProxyType({"d_hidden": 8})
-    repeats = ("depth",)
     counts_rows = True
 
     def __init__(

@@ -57,7 +57,6 @@ class DMPNN(AtomEncoder):
     """
 
     needs = ("atom", "bond", "bond.reverse")
-    repeats = ("depth",)
     small = MappingProxyType({"d_hidden": 8})
 
     def __init__(

@@ -63,7 +63,6 @@ class EnnS2S(AtomEncoder):
 
     reads = ("geometry",)
     needs = ("atom", "atom.position")
-    repeats = ("rounds",)
     small = MappingProxyType({"d_hidden": 8, "d_edge": 8})
     limit: MatrixLimit
 

@@ -54,7 +54,6 @@ class GIN(RoundsEncoder):
     """
 
     small = MappingProxyType({"d_hidden": 8, "depth": 2})
-    repeats = ("depth",)
     counts_rows = True
 
     def __init__(

@@ -52,7 +52,6 @@ class GraphConv(RoundsEncoder):
     """
 
     small = MappingProxyType({"d_hidden": 8, "d_dense": 8})
-    repeats = ("depth",)
     counts_rows = True
 
     def __init__(

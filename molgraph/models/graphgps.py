@@ -62,7 +62,6 @@ class GraphGPS(AtomEncoder):
 
     small = MappingProxyType({"d_hidden": 8, "walk": 4})
     needs = ("atom", "bond", "bond.reverse")
-    repeats = ("walk",)
     limit: MatrixLimit
 
     def __init__(

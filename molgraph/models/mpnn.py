@@ -71,7 +71,6 @@ class MPNN(RoundsEncoder):
         UsageError: an unknown norm or readout; explicit hydrogens of graphs that are no molecules.
     """
 
-    repeats = ("rounds",)
     counts_rows = True
     small = MappingProxyType({"d_hidden": 8})
 

@@ -59,7 +59,6 @@ class NeuralFingerprint(RoundsEncoder):
     """
 
     small = MappingProxyType({"length": 16, "d_hidden": 8})
-    repeats = ("depth",)
     counts_rows = True
 
     def __init__(

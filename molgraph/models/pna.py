@@ -57,7 +57,6 @@ class PNA(RoundsEncoder):
     """
 
     small = MappingProxyType({"d_hidden": 8})
-    repeats = ("depth",)
     counts_rows = True
     delta: Float[Tensor, ""]
 

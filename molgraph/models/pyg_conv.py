@@ -53,7 +53,6 @@ class PyGConv(AtomEncoder):
         ValueError: fewer than 0 convolutions, heads that do not divide the width, or what is not read.
     """
 
-    repeats = ("options",)
     small = MappingProxyType({"d_hidden": 8})
 
     def __init__(

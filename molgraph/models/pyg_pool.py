@@ -53,7 +53,6 @@ class PyGPool(PoolingNet):
     """
 
     small = MappingProxyType({"d_hidden": 8, "depth": 1})
-    repeats = ("levels",)
 
     def __init__(
         self,

@@ -67,7 +67,6 @@ class RFM(Encoder):
     """
 
     small = MappingProxyType({"d_hidden": 8})
-    repeats = ("rounds",)
 
     def __init__(
         self,

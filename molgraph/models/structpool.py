@@ -76,7 +76,6 @@ class StructPoolNet(PoolingNet):
     """
 
     small = MappingProxyType({"d_hidden": 8, "depth": 1, "k": 4})
-    repeats = ("n_iter", "levels")
 
     def __init__(
         self,

@@ -67,10 +67,9 @@ class Encoder(nn.Module):
 
     ``reads``: kinds of entity that it can encode. ``needs``: levels and arrays that the graphs must hold, such as
     ``atom.position``. ``featurisers``: the registered featuriser that makes its graphs, by kind of entity, where it
-    is not the default. ``repeats``: the hyper-parameters that say how often the same weights are used: a model file's
-    values for them are bounded by what that costs. ``distinct``: whether rows that look alike are computed once.
-    ``counts_rows``: whether its norms are told for how many atoms each row stands (``AtomRound.members``).
-    ``small``: hyper-parameters of a quick one, for trials. ``limit``: which graphs are too large for it, where any are.
+    is not the default. ``distinct``: whether rows that look alike are computed once. ``counts_rows``: whether its norms
+    are told for how many atoms each row stands (``AtomRound.members``). ``small``: hyper-parameters of a quick one, for
+    trials. ``limit``: which graphs are too large for it, where any are.
     """
 
     d_out: int
@@ -79,7 +78,6 @@ class Encoder(nn.Module):
     reads: tuple[str, ...] = ("molecule", "graph")
     needs: tuple[str, ...] = ("atom", "bond")
     featurisers: Mapping[str, str] = MappingProxyType({})
-    repeats: tuple[str, ...] = ()
     distinct: bool = True
     counts_rows: bool = False
     small: Mapping[str, Any] = MappingProxyType({})

@@ -24,7 +24,6 @@ from molgraph.base.recipe_keys import DEFAULTS, TrainingSection
 from molgraph.base.registry import register
 from molgraph.base.search_space import Categorical, Float, Space
 from molgraph.base.seeds import derive
-from molgraph.base.size import Shapes, Size
 from molgraph.base.table import LevelName
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.table import Table
@@ -47,12 +46,10 @@ from molgraph.train.rdkit_features import with_rdkit_features
 from molgraph.train.restore import (
     restore_fitted,
     restore_history,
-    size_of,
     stored_defaults,
     stored_history,
     stored_params,
     stored_weights,
-    too_large,
 )
 from molgraph.train.runtime import check_precision, resolve_device, torch_settings
 
@@ -247,11 +244,6 @@ class GraphMethod(Method):
             method.curves, method.best_epoch, method.notes = restore_history(state.meta)
         return method
 
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What the stored network needs to predict."""
-        return size_of(meta, shapes)
-
     def space(self) -> Space:
         """The step size and the head; what is the encoder's own stays as its paper has it."""
         return {
@@ -263,8 +255,6 @@ class GraphMethod(Method):
     def check(self) -> None:
         """Raise early for values that no fit can have."""
         check_params(GraphMethod, self.get_params(), owner=self.encoder)
-        for name, value, limit in too_large(self.get_params()):  # a file with it would be refused, after all the work
-            raise UsageError(f"{name} is {value!r}, expected whole numbers up to {limit:,}")
         cores(self.threads)
         for name in encoder_names(self.encoder):
             registry.entry("encoder", name)

@@ -23,7 +23,7 @@ from molgraph.train.archive import read_archive, refused
 from molgraph.train.card import ModelCard
 from molgraph.train.golden_predictions import SAMPLES_TOLERANCE, TOLERANCE, compare_vectors, vector_table
 from molgraph.train.model import Model
-from molgraph.train.modelwriter import bounded_meta
+from molgraph.train.modelwriter import checked_meta
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:
@@ -120,7 +120,7 @@ def _load(path: Path) -> tuple[Model, Any]:
 
 
 def _method(entry: Any, arrays: Mapping[str, np.ndarray]) -> Trainable:
-    """The method or generator of a file, built once its values are of their types and its size is bounded."""
+    """The method or generator of a file, built once its values are of their types."""
     kind, name = "generator" if entry.get("kind") == "generator" else "method", str(entry["name"])
     name = registry.full_name(kind, name)  # that of an older file may be another one today
     if name not in (known := registry.names(kind)):
@@ -129,4 +129,4 @@ def _method(entry: Any, arrays: Mapping[str, np.ndarray]) -> Trainable:
     cls: type[Trainable] = registry.get(kind, name)
     if not isinstance(entry["meta"], dict):
         raise ModelFileError("the model file's method part is not a JSON object")
-    return cls.from_state(State(arrays, bounded_meta(cls, entry["meta"], arrays)))
+    return cls.from_state(State(arrays, checked_meta(cls, entry["meta"])))

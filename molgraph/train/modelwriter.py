@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
@@ -11,9 +11,9 @@ from typing import Any, cast
 import numpy as np
 
 from molgraph.base import registry
-from molgraph.base.contracts import Generator, Trainable
+from molgraph.base.contracts import RUN_ONLY, Generator, Trainable
 from molgraph.base.errors import UsageError
-from molgraph.base.parameters import measure
+from molgraph.base.parameters import check_types
 from molgraph.base.paths import check_names_file
 from molgraph.chem.standardise import preset
 from molgraph.data.standardise import standardise
@@ -45,7 +45,7 @@ def write_model(path: str | Path, model: Any) -> Path:
         "card.json": plain(card.to_dict()),
         "vectors.json": make_vectors(method, asked),
     }
-    bounded_meta(type(method), parts["method.json"]["meta"], state.arrays)  # what could not be loaded is not written
+    checked_meta(type(method), parts["method.json"]["meta"])  # what could not be loaded is not written
     if json_size(parts) > LARGEST_JSON:  # learning curves of so many epochs or members
         parts["method.json"] = without(parts["method.json"], {"curves"}, inside=True)
     if json_size(parts) > LARGEST_JSON:  # scores and classes of thousands of targets
@@ -56,13 +56,10 @@ def write_model(path: str | Path, model: Any) -> Path:
     return path
 
 
-def bounded_meta(cls: type[Trainable], meta: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """A state's JSON values without run-only parameters, once their types and the state's size are checked."""
-    run_only = {name for each in registry.names("method") for name in registry.get("method", each).run_only}
-    run_only |= {*cls.run_only}
-    meta = cast(dict[str, Any], without(meta, run_only))
-    size = measure(cls, meta, {name: array.shape for name, array in arrays.items()})
-    size.check(sum(array.nbytes for array in arrays.values()))
+def checked_meta(cls: type[Trainable], meta: dict[str, Any]) -> dict[str, Any]:
+    """A state's JSON values without run-only parameters, once the types of the others are checked."""
+    meta = cast(dict[str, Any], without(meta, {*RUN_ONLY, *cls.run_only}))
+    check_types(cls, meta.get("params", {}))
     return meta
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -15,13 +14,11 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import nn
-from torch.nn.modules import module as hooks
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from molgraph.base import registry
 from molgraph.base.contracts import State
 from molgraph.base.errors import ModelFileError
-from molgraph.base.ranges import INNER_LIMIT, LARGEST
-from molgraph.base.size import Shapes, Size
 from molgraph.data.feature_layout import D_ATOM, D_BOND, MOLECULE_SPEC, OLDER
 from molgraph.data.target_json import restore_unlearned, targets_from_json
 from molgraph.train.checkpoint import CURVES
@@ -31,10 +28,8 @@ from molgraph.train.network import Network
 from molgraph.train.outputs import LIMIT, DescriptorScale, Outputs
 from molgraph.train.pretraining import state_outputs
 
-BONDS, A_USE = 64, 1 << 20  # directed bonds of a molecule; what calling a layer costs, in multiply-adds
 MAX_INPUTS = 8
-ROOM = 64  # modules and weights that a network may make beside those that it keeps
-A_WEIGHT = 16  # modules for each weight: activations, dropout, containers
+ROOM = 64  # weights that a network may make beside those that it keeps
 PREFIX = "network."
 OLDER_DEFAULTS = {"dmpnn": {"readout": "mean"}}  # of files that do not hold the defaults of their day
 PLAIN = (str, int, float, bool)
@@ -90,24 +85,6 @@ def restore_fitted(state: State, encoder: str, build: Callable[..., Network], he
     return fitted
 
 
-def size_of(meta: Mapping[str, Any], shapes: Shapes) -> Size:
-    """What a stored graph method needs: its weights twice, and each weight once for a bond and a use."""
-    params = meta["params"]
-    for name, value, _ in too_large(params):
-        raise ModelFileError(f"the model's {name} is {_shown(value)}, which no model has")
-    if params.get("head_layers", 1) > len(shapes):
-        raise ModelFileError(f"the model claims {params['head_layers']} layers in its head, but has fewer weights")
-    inner = stored_params(meta)
-    encoders = encoder_names(params["encoder"])
-    repeats = [(one, name) for one in encoders for name in registry.get("encoder", one).repeats]
-    uses = max(1, *(_largest(own_params(inner, one, len(encoders)).get(name)) for one, name in repeats), 0)
-    weights = sum(math.prod(shape) for name, shape in shapes.items() if name.startswith(PREFIX))
-    targets = targets_from_json(meta["targets"]) if meta["targets"] else ()
-    columns = sum(len(target.columns) * (1 if target.level == "row" else BONDS) for target in targets)
-    columns = columns or sum(max(shape, default=0) for shape in shapes.values())
-    return Size(bytes=8 * weights, row_bytes=40 * columns, row_operations=uses * (BONDS * weights + A_USE))
-
-
 def stored_weights(network: nn.Module) -> dict[str, np.ndarray]:
     """A network's weights as arrays of a model file, which ``restore_network`` reads."""
     return {f"{PREFIX}{name}": value.detach().cpu().numpy() for name, value in network.state_dict().items()}
@@ -132,44 +109,39 @@ def restore_history(meta: Mapping[str, Any]) -> tuple[pd.DataFrame | None, int |
 
 
 @contextmanager
-def bounded_by(shapes: Shapes) -> Iterator[None]:
-    """Stop a constructor, inside the block, at the first module or weight more than arrays of these shapes can fill.
+def bounded_by(arrays: Mapping[str, np.ndarray]) -> Iterator[None]:
+    """Stop a constructor, inside the block, at the first weight more, or of more numbers, than such arrays can fill.
 
     Raises:
         ModelFileError: inside the block.
 
     Example:
-        >>> with bounded_by({"weight": (8, 8), "bias": (8,)}):
+        >>> with bounded_by({"weight": np.zeros((8, 8)), "bias": np.zeros(8)}):
         ...     layer = nn.Linear(2_000, 2_000)
         Traceback (most recent call last):
         ...
         molgraph.base.errors.ModelFileError: the settings ask for weights of more or larger shapes than the file holds
     """
-    here = threading.get_ident()
-    weights, modules = 2 * len(shapes) + ROOM, A_WEIGHT * len(shapes) + ROOM
-    numbers = 2 * sum(math.prod(shape) for shape in shapes.values()) + (1 << 20)
+    here, weights = threading.get_ident(), 2 * len(arrays) + ROOM
+    numbers = 2 * sum(array.size for array in arrays.values()) + (1 << 20)
 
-    def count(module: Any, name: str, value: Any) -> None:
-        nonlocal weights, modules, numbers
-        if threading.get_ident() != here or value is None:
-            return
-        if hasattr(value, "numel"):
+    def count(module: nn.Module, name: str, value: Any) -> None:
+        nonlocal weights, numbers
+        if threading.get_ident() == here and value is not None:
             weights, numbers = weights - 1, numbers - value.numel()
-        else:
-            modules -= 1
-        if min(weights, modules, numbers) < 0:
-            raise ModelFileError("the settings ask for weights of more or larger shapes than the file holds")
+            if min(weights, numbers) < 0:
+                raise ModelFileError("the settings ask for weights of more or larger shapes than the file holds")
 
-    with ExitStack() as stack:
-        for kind in ("parameter", "buffer", "module"):
-            stack.enter_context(getattr(hooks, f"register_module_{kind}_registration_hook")(count))
+    hook = register_module_parameter_registration_hook(count)
+    try:
         yield
+    finally:
+        hook.remove()
 
 
 def restore_network(name: str, build: Callable[[], N], arrays: Mapping[str, np.ndarray]) -> N:
     """The network that ``build`` makes with the weights of a file, whose shapes are compared before any is made."""
-    with torch.device("meta"), bounded_by({name: array.shape for name, array in arrays.items()}):
-        # shapes without memory, and no more of them than the file has
+    with torch.device("meta"), bounded_by(arrays):  # shapes without memory, and no more of them than the file has
         expected = build().state_dict()
     given = {name.removeprefix(PREFIX): value for name, value in arrays.items() if name.startswith(PREFIX)}
     if odd := sorted(set(given) ^ set(expected)):
@@ -181,23 +153,6 @@ def restore_network(name: str, build: Callable[[], N], arrays: Mapping[str, np.n
         network = build()
     network.load_state_dict({key: torch.from_numpy(np.array(value)) for key, value in given.items()})
     return network.eval()
-
-
-def too_large(params: Mapping[str, Any]) -> Iterator[tuple[str, Any, int]]:
-    """Names, values and limits of hyper-parameters that no model file may hold."""
-    for name, value in params.items():
-        limit = INNER_LIMIT if name == "params" else LARGEST
-        if name != "seed" and _largest(value) > limit:
-            yield name, value, limit
-
-
-def _largest(value: Any) -> int:
-    """The largest whole number among nested values, whatever its sign."""
-    if isinstance(value, Mapping):
-        return max(map(_largest, value.values()), default=0)
-    if isinstance(value, list | tuple):
-        return max(map(_largest, value), default=0)
-    return abs(value) if isinstance(value, int) else 0
 
 
 def _inputs(encoder: str, meta: Mapping[str, Any]) -> tuple[Input, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -13,9 +12,8 @@ import pandas as pd
 from molgraph.base import registry
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.errors import ModelFileError, UsageError
-from molgraph.base.parameters import measure
+from molgraph.base.parameters import check_types
 from molgraph.base.seeds import derive
-from molgraph.base.size import Shapes, Size, by_owner, together
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.table import Table
 from molgraph.train.archive import refused
@@ -131,32 +129,19 @@ class Wrapper(Method):
         """Rebuild all parts; raises ``ModelFileError`` where one is not whole or of another method."""
         with refused(TORN.format(cls.name)):
             wrapper = cls(**state.meta["params"])
-            member, metas = cls._stored(state.meta)
-        own = by_owner(state.arrays)
+            metas, name = list(state.meta["members"]), str(state.meta["member"])
+        dicts = all(isinstance(each, Mapping) for each in metas)
+        if not 1 <= len(metas) <= LARGEST or not dicts or name == cls.name or name not in registry.names("method"):
+            words = f"the {cls.name} has {len(metas)} members of the method {name[:60]!r}, which cannot be"
+            raise ModelFileError(words)
+        member, own = registry.get("method", name), state.by_owner()
+        for each in metas:
+            check_types(member, each.get("params", {}))
         wrapper.fitted = [member.from_state(State(own.get(f"member-{i}", {}), m)) for i, m in enumerate(metas)]
         wrapper.learned, wrapper.notes = own.get("learned", {}), _notes(wrapper.fitted)
         if {*wrapper.learned} != {*cls.learns}:
             raise ModelFileError(TORN.format(cls.name))
         return wrapper
-
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What the parts need, one after the other, and the values of all of them."""
-        member, metas = cls._stored(meta)
-        own = by_owner(shapes)
-        size = together(measure(member, m, own.get(f"member-{i}", {})) for i, m in enumerate(metas))
-        return replace(size, row_bytes=size.row_bytes * (1 + len(metas) // 2))
-
-    @classmethod
-    def _stored(cls, meta: Mapping[str, Any]) -> tuple[type[Method], list[Mapping[str, Any]]]:
-        """The class of what is wrapped and the JSON values of each; ``ModelFileError`` where no wrapper has such."""
-        with refused(TORN.format(cls.name)):
-            metas, name = list(meta["members"]), str(meta["member"])
-        dicts = all(isinstance(each, Mapping) for each in metas)
-        if not 1 <= len(metas) <= LARGEST or not dicts or name == cls.name or name not in registry.names("method"):
-            words = f"the {cls.name} has {len(metas)} members of the method {name[:60]!r}, which cannot be"
-            raise ModelFileError(words)
-        return registry.get("method", name), metas
 
     def graph_inputs(self) -> tuple[Input, ...]:
         """The entity columns that all parts read, where they share them; none otherwise."""

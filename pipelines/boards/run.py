@@ -25,9 +25,10 @@ from molgraph.evaluate.benchmark.report import write_bench_report  # noqa: E402
 from molgraph.evaluate.benchmark.report_data import BenchReport  # noqa: E402
 from molgraph.evaluate.benchmark.report_markdown import leaderboard, table, text  # noqa: E402
 from molgraph.evaluate.benchmark.site import write_site  # noqa: E402
-from molgraph.evaluate.benchmark.standings import FILE, make_standings  # noqa: E402
+from molgraph.evaluate.benchmark.standings import FILE  # noqa: E402
 from pipelines.boards.join import join_records  # noqa: E402
 from pipelines.boards.picture import write_picture  # noqa: E402
+from pipelines.boards.standings import make_standings  # noqa: E402
 from pipelines.readme.block import replace_block  # noqa: E402
 
 PEERS = "quality"  # dmpnn and chemprop at the same sizes

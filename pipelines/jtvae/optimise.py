@@ -31,10 +31,10 @@ from molgraph.api.optimising import latent_space  # noqa: E402
 from molgraph.base.paths import atomic_write, data_dir  # noqa: E402
 from molgraph.data.standardise import standardise  # noqa: E402
 from molgraph.data.table import Table  # noqa: E402
-from molgraph.generate.constrained import Improvement, improve, success  # noqa: E402
 from molgraph.generate.oracles.combined import read_oracle  # noqa: E402
 from molgraph.generate.oracles.journal import OracleCalls  # noqa: E402
 from molgraph.generate.searches.head import Head, fit_head  # noqa: E402
+from pipelines.jtvae.constrained import Improvement, improve, success  # noqa: E402
 
 MOST_ATOMS = (
     38  # of the largest molecules of ZINC-250k: penalized logP has no upper end, it grows with a chain of rings

@@ -61,7 +61,6 @@ def test_a_method_of_a_few_lines_fits_predicts_and_is_stored() -> None:
     state = method.state()
     again = Shrunk.from_state(State(dict(state.arrays), state.meta))
     assert again.predict(table).value.tobytes() == found.value.tobytes() and again.get_params() == method.get_params()
-    assert Shrunk.size_of(state.meta, {k: v.shape for k, v in state.arrays.items()}).row_operations > 5
     with pytest.raises(ModelFileError, match="level"):
         Shrunk.from_state(State({k: v for k, v in state.arrays.items() if "level" not in k}, state.meta))
     with pytest.raises(UsageError, match="negative"):

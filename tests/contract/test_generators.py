@@ -52,7 +52,7 @@ def whole(fitted: Generator, tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def test_methods_and_generators_share_their_parameters_and_states() -> None:
-    shared = ("get_params", "set_params", "check_params", "size_of", "state", "from_state", "fit")
+    shared = ("get_params", "set_params", "check_params", "state", "from_state", "fit")
     for name in shared:
         assert name in vars(Trainable) and name not in vars(Method) and name not in vars(Generator)
 
@@ -165,12 +165,6 @@ def test_the_smallest_corpus_is_learned(name: str, corpus: list[str]) -> None:
 
 def test_bad_rows_are_counted_in_the_notes(fitted: Generator) -> None:
     assert any(str(len(BAD)) in note and "unreadable" in note for note in fitted.notes), fitted.notes
-
-
-def test_every_generator_says_how_large_it_will_be() -> None:
-    for name in NAMES:
-        owners = [cls for cls in registry.get("generator", name).__mro__ if cls is not Trainable]
-        assert any("size_of" in vars(cls) for cls in owners), f"{name} has no size_of of its own"
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from molgraph.cli.main import app
 from molgraph.evaluate.benchmark.board import make_boards
 from molgraph.evaluate.benchmark.recipe import BenchMethod
 from molgraph.evaluate.benchmark.report_data import BenchReport
-from molgraph.evaluate.benchmark.standings import make_standings, questions, read_standings, settings_of
+from molgraph.evaluate.benchmark.standings import questions, read_standings
+from pipelines.boards.standings import make_standings, settings_of
 from tests.evaluate.bench_scores import made_up
 
 

@@ -10,7 +10,6 @@ from molgraph.chem.fingerprints import morgan
 from molgraph.chem.quality import measure
 from molgraph.chem.smiles import why_unreadable
 from molgraph.data.sources import builtin
-from molgraph.generate.constrained import improve, success
 from molgraph.generate.diversity import determinantal_diversity
 from molgraph.generate.guard import OPEN, PARTED, SOUND, watch
 from molgraph.generate.oracles.combined import read_oracle
@@ -19,6 +18,7 @@ from molgraph.generate.oracles.similarity import Molecules
 from molgraph.generate.run_search import choose_batch, run_search, standard_starts
 from molgraph.generate.searches.head import fit_head
 from molgraph.generate.searches.search import make_search
+from pipelines.jtvae.constrained import improve, success
 from tests.latent import NearestMolecule, latent_generator
 
 QUICK = {

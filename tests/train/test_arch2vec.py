@@ -10,10 +10,10 @@ import torch
 
 from molgraph.base.errors import UsageError
 from molgraph.data.table import make_table
-from molgraph.generate.pool_search import search_pool
 from molgraph.train.inputs import Input
 from molgraph.train.objectives.arch2vec import Arch2Vec
 from molgraph.train.preparation import prepare
+from pipelines.arch2vec.pool_search import search_pool
 from tests.tiny import small
 
 SMILES = ["CC(=O)Nc1ccc(O)cc1", "C", "C#N", "OCC1CC1"]

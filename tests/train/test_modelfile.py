@@ -247,7 +247,7 @@ def test_hostile_and_foreign_files_get_one_sentence(saved, tmp_path):
             "head_width is",
         ),
         "wide": (_rewritten(whole, _nothing, **{"method.json": _method(whole, head_width=10**6)}), "shape"),
-        "layers": (_rewritten(whole, _nothing, **{"method.json": _method(whole, head_layers=10**5)}), "layers"),
+        "layers": (_rewritten(whole, _nothing, **{"method.json": _method(whole, head_layers=10**5)}), "shapes"),
         "encoder": (_rewritten(whole, _nothing, **{"method.json": _method(whole, encoder="x")}), "no encoder"),
         "unknown": (_rewritten(whole, _nothing, **{"method.json": b'{"name": "os.system", "meta": {}}'}), "not here"),
     }

@@ -65,7 +65,6 @@ class Chemprop(PeerMethod):
     small = MappingProxyType({"epochs": 2, "d_hidden": 8, "head_width": 8, "batch_size": 16})
     needs = ("chemprop",)
     uses_valid = True
-    repeats = "depth"
 
     depth: Width = 3
     d_hidden: Width = 300

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -17,13 +16,12 @@ from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.cores import cores
 from molgraph.base.finite import check_finite
 from molgraph.base.ranges import Range
-from molgraph.base.size import Shapes, Size, by_owner
 from molgraph.data.labels import check_targets
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of, restore_unlearned, targets_from_json
 from molgraph.train.archive import refused
 from molgraph.train.outputs import DescriptorScale, Outputs
-from molgraph.train.restore import A_USE, BONDS, bounded_by
+from molgraph.train.restore import bounded_by
 
 if TYPE_CHECKING:
     from torch import nn
@@ -65,13 +63,9 @@ class PeerMethod(Method):
 
     A subclass has a constructor of keyword arguments with ``threads`` among them, and makes, trains and asks the other
     library's models. Numbers are standardised, as are the table's own feature columns.
-
-    Attributes:
-        repeats: the parameter that says how often the same weights are used.
     """
 
     gradient_descent = True
-    repeats: ClassVar[str] = ""
     threads: int | None
     _fitted: Fitted
 
@@ -166,10 +160,10 @@ class PeerMethod(Method):
             scale, extra = np.asarray(state.arrays["scale"]), np.asarray(state.arrays["extra"])
             if scale.shape != (2, len(targets)) or extra.shape != (2, len(names)) or not (extra[1] > 0).all():
                 raise ValueError("the scales do not fit the targets")
-            groups, own, models = groups_of(targets, unlearned, len(names)), by_owner(state.arrays), []
+            groups, own, models = groups_of(targets, unlearned, len(names)), state.by_owner(), []
             for i, group in enumerate(groups):
                 arrays = own.get(f"group_{i}", {})
-                with bounded_by({name: array.shape for name, array in arrays.items()}):
+                with bounded_by(arrays):
                     model = method.build(group)
                 weights = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
                 method.network(model).load_state_dict(weights)
@@ -181,14 +175,6 @@ class PeerMethod(Method):
         method._fitted = Fitted(outputs, DescriptorScale(names, extra[0], extra[1]), groups, tuple(models))
         method.notes = notes_of(unlearned)
         return method
-
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What stored networks need: their weights twice, and each weight once for a bond and a use."""
-        numbers = sum(math.prod(shape) for shape in shapes.values())
-        columns = sum(len(target.columns) for target in targets_from_json(meta["targets"]))
-        uses = int(meta["params"].get(cls.repeats, 1))
-        return Size(bytes=8 * numbers, row_bytes=40 * columns, row_operations=uses * (BONDS * numbers + A_USE))
 
 
 def groups_of(targets: tuple[Target, ...], unlearned: Mapping[str, str], d_extra: int) -> tuple[Group, ...]:

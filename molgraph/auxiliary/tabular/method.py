@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -20,7 +18,6 @@ from molgraph.base import progress
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.cores import cores
 from molgraph.base.finite import check_finite
-from molgraph.base.size import Shapes, Size, by_owner
 from molgraph.data.labels import check_targets
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of, restore_unlearned, targets_from_json
@@ -176,21 +173,13 @@ class TabularMethod(Method):
             unlearned = restore_unlearned(state.meta, targets)
             notes = tuple(str(note) for note in state.meta.get("notes", notes_of(unlearned)))
             index = TanimotoIndex.from_arrays(state.arrays, features.n_bits) if cls.compares else None
-            own = by_owner(state.arrays)
+            own = state.by_owner()
             stored = [StoredTarget(t, own.get(f"target_{j}", {}), features.width, index) for j, t in enumerate(targets)]
             models = tuple(None if s.target.name in unlearned else cls.target_model.load(s) for s in stored)
             method = cls(**params)
         method._fitted = FittedTargets(targets, features, models, unlearned, index)
         method.notes = notes
         return method
-
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What a stored method needs to predict: each number of its arrays is read once a row."""
-        features = Features.from_meta(meta["features"], np.zeros(shapes["fill"], dtype=np.float32))
-        columns = sum(len(target.columns) for target in targets_from_json(meta["targets"]))
-        n, numbers = shapes.get("reference", (0,))[0], sum(math.prod(shape) for shape in shapes.values())
-        return Size(row_bytes=row_bytes(features.width, n, columns), row_operations=numbers + features.width * (n + 1))
 
 
 def row_bytes(width: int, n_index: int, n_columns: int) -> int:
