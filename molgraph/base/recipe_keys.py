@@ -22,9 +22,7 @@ NotNegative = Annotated[int, Field(ge=0, lt=2**63)]
 Name = Annotated[str, PlainSerializer(lambda name: name.encode("utf-8", "backslashreplace").decode(), when_used="json")]
 Threads = Annotated[Count, AfterValidator(cores)]
 Names = tuple[str, ...]
-PRECISION = (
-    "float32 or bfloat16: faster on GPUs and on processors with AMX or AVX512-BF16 (molgraph doctor measures it)"
-)
+PRECISION = "float32 or bfloat16: faster on GPUs and on processors with AMX or AVX512-BF16"
 Column = "COLUMN"
 USUAL_MODEL = "dmpnn"  # of a recipe that names none
 

@@ -1,4 +1,4 @@
-"""``molgraph doctor``: print the versions, devices and speed of this machine, with advice."""
+"""``molgraph doctor``: print the versions and devices of this machine, with advice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import platform
 import shutil
 import sys
 from pathlib import Path
-from timeit import Timer
 from typing import Any
 
 from molgraph.base.cores import cores
@@ -19,32 +18,16 @@ from molgraph.cli.options import AsJson
 
 PACKAGES: tuple[str, ...] = ("torch", "torch-geometric", "rdkit", "cuik-molmaker-pin", "lightning", "deepchem")
 PACKAGES += ("scikit-learn", "numpy", "pandas", "pyarrow", "safetensors", "chemprop")
-_WIDTH, _ROWS = 300, 4096  # D-MPNN's hidden width, and about as many directed bonds as a batch of 64 has
-_SMILES = (
-    "CC(=O)Oc1ccccc1C(=O)O",
-    "CN1C=NC2=C1C(=O)N(C(=O)N2C)C",
-    "CC(C)Cc1ccc(cc1)C(C)C(=O)O",
-    "Cc1ccc(cc1Nc2nccc(n2)c3cccnc3)NC(=O)c4ccc(cc4)CN5CCN(CC5)C",
-    "CN(C)C/C=C/C(=O)Nc1cc2c(cc1OC3CCOC3)ncnc2Nc4ccc(c(c4)Cl)F",
-    "COc1ccc2c(c1)c(cc(n2)C)NCCCN3CCOCC3",
-    "C[C@]12CC[C@H]3[C@H]([C@@H]1CC[C@@H]2O)CCC4=CC(=O)CC[C@]34C",
-    "O=C(O)CCCc1ccc(cc1)N(CCCl)CCCl",
-)
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Show versions, devices and the speed of this machine, with advice.
-
-    Takes about three seconds, most of it to measure.
+    """Show the versions and devices of this machine, with advice.
 
     Examples:
         molgraph doctor
         molgraph doctor --json > machine.json  # to send with a question
     """
-    from molgraph.base.progress import bar
-
-    with bar("measuring this machine"):
-        report = facts()
+    report = facts()
     if as_json:
         print(json.dumps(report, indent=2))
     else:
@@ -67,12 +50,8 @@ def show(report: dict[str, Any]) -> None:
         counts = ", ".join(count(report[f"{word}s"], word) for word in ("core", "thread"))
         more = f", {counts}" if device["device"] == "cpu" else ""
         machine.add_row(device["device"], f"{device['name']}{more}, {_gigabytes(device['memory_bytes'])}")
-    speed, cache, data = report["speed"], report["cache"], report["data"]
-    products = f"{speed['float32_gflops']:,.0f} GFLOP/s float32, {speed['bfloat16_gflops']:,.0f} GFLOP/s bfloat16"
-    machine.add_row(f"{'reading SMILES':20}", f"{speed['smiles_per_second']:,.0f} molecules/s a core (RDKit)")
-    machine.add_row("products, width 300", products)
-    machine.add_row("memory", f"{speed['memory_gigabytes_per_second']:.1f} GB/s copied")
-    machine.add_row("cache", f"{cache['path']}  ({_gigabytes(cache['free_bytes'])} free)")
+    cache, data = report["cache"], report["data"]
+    machine.add_row(f"{'cache':20}", f"{cache['path']}  ({_gigabytes(cache['free_bytes'])} free)")
     machine.add_row("MOLGRAPH_DATA", data["found"] or data["named"] or "[dim]not set[/dim]")
     console = Console(highlight=False)
     console.print(versions, machine, "")
@@ -126,30 +105,6 @@ def devices() -> list[dict[str, Any]]:
     return found
 
 
-def speeds() -> dict[str, float]:
-    """This machine's speed at what molgraph does most, each measured for about a third of a second."""
-    import numpy as np
-    import torch
-
-    from molgraph.chem.smiles import parse_smiles
-
-    def read() -> None:
-        for text in _SMILES:
-            parse_smiles(text)
-
-    found = {"smiles_per_second": len(_SMILES) * _rate(read)}
-    flops = 2 * _ROWS * _WIDTH * _WIDTH
-    for dtype in (torch.float32, torch.bfloat16):
-        x, w = torch.ones(_ROWS, _WIDTH, dtype=dtype), torch.ones(_WIDTH, _WIDTH, dtype=dtype)
-        out = torch.empty(_ROWS, _WIDTH, dtype=dtype)
-        rate = _rate(lambda x=x, w=w, out=out: torch.mm(x, w, out=out))
-        found[f"{str(dtype).removeprefix('torch.')}_gflops"] = flops * rate / 1e9
-    source = np.ones(16_000_000)  # 128 MB: larger than any cache
-    copy = np.empty_like(source)
-    rate = _rate(lambda: np.copyto(copy, source))
-    return found | {"memory_gigabytes_per_second": 2 * source.nbytes * rate / 1e9}
-
-
 def facts() -> dict[str, Any]:
     """All of it, with advice."""
     import torch
@@ -164,7 +119,6 @@ def facts() -> dict[str, Any]:
         "devices": devices(),
         "cores": cores(),
         "threads": torch.get_num_threads(),
-        "speed": speeds(),
         "cache": {"path": str(cache), "writable": writable, "free_bytes": free},
         "data": {"named": os.environ.get("MOLGRAPH_DATA"), "found": None if data is None else str(data)},
     }
@@ -173,7 +127,7 @@ def facts() -> dict[str, Any]:
 
 def advice(report: dict[str, Any]) -> list[str]:
     """What to do about what was found, one sentence each; empty where all is well."""
-    found, speed, said = report["versions"], report["speed"], []
+    found, said = report["versions"], []
     if report["featuriser_matches_rdkit"] is None:
         said.append(
             "cuik-molmaker-pin is not installed: reading molecules takes several times as long; "
@@ -186,11 +140,6 @@ def advice(report: dict[str, Any]) -> list[str]:
         )
     if found["deepchem"] is None and sys.version_info < (3, 12):
         said.append("deepchem is not installed: only its dataset loaders need it")
-    gain = speed["bfloat16_gflops"] / speed["float32_gflops"]
-    if gain > 1.5:
-        said.append(f"bfloat16 products are {gain:.1f} x as fast as float32 here: consider --precision bfloat16")
-    elif gain < 0.8:
-        said.append("bfloat16 is slower than float32 on this processor: stay with float32 there")
     if report["threads"] > report["cores"]:
         used, there = count(report["threads"], "thread"), count(report["cores"], "core")
         said.append(f"torch uses {used} on {there}: set OMP_NUM_THREADS")
@@ -201,9 +150,3 @@ def advice(report: dict[str, Any]) -> list[str]:
     if report["data"]["named"] and report["data"]["found"] is None:
         said.append(f"MOLGRAPH_DATA names {report['data']['named']}, which is not a folder: data tests will be skipped")
     return said
-
-
-def _rate(work: Any) -> float:
-    """Calls a second, over about a third of a second."""
-    calls, seconds = Timer(work).autorange()
-    return calls / seconds

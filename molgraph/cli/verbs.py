@@ -64,5 +64,5 @@ VERBS = (
         "systems", INSPECT, "The systems of the literature that are built, each with its file and command.", "systems"
     ),
     Verb("verify", INSPECT, "Check that a model file is whole and still predicts what it did.", "verify"),
-    Verb("doctor", INSPECT, "Versions, devices and speed of this machine, with advice.", "doctor"),
+    Verb("doctor", INSPECT, "Versions and devices of this machine, with advice.", "doctor"),
 )

@@ -249,23 +249,21 @@ def test_standard_streams_may_be_closed_or_full(words: str, streams: str, code: 
     assert said in done.stderr
 
 
-def test_doctor_tells_versions_devices_and_speed() -> None:
+def test_doctor_tells_versions_and_devices() -> None:
     result = run(app, ["doctor", "--json"])
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
     assert report["versions"]["molgraph"] == molgraph.__version__
     assert report["devices"][0]["device"] == "cpu"
     assert report["cores"] >= 1
-    assert all(rate > 0 for rate in report["speed"].values())
     page = run(app, ["doctor"], env={"COLUMNS": "120"}).stdout
-    assert all(words in page for words in ("rdkit", "GFLOP/s float32", "molecules/s", "GB/s", "cache", "MOLGRAPH_DATA"))
+    assert all(words in page for words in ("rdkit", "cache", "MOLGRAPH_DATA"))
 
 
 def test_advice_follows_what_was_found() -> None:
     well = {
         "versions": {"rdkit": "2026.3.5", "cuik-molmaker-pin": "2026.03.5", "deepchem": "2.8.0"},
         "featuriser_matches_rdkit": True,
-        "speed": {"float32_gflops": 100.0, "bfloat16_gflops": 100.0},
         "threads": 2,
         "cores": 2,
         "cache": {"path": "c", "writable": True, "free_bytes": 1e12},
@@ -278,8 +276,6 @@ def test_advice_follows_what_was_found() -> None:
     changes = [
         ("featuriser_matches_rdkit", None, "not installed"),
         ("featuriser_matches_rdkit", False, "another rdkit"),
-        ("speed", {"float32_gflops": 100.0, "bfloat16_gflops": 400.0}, "4.0 x"),
-        ("speed", {"float32_gflops": 100.0, "bfloat16_gflops": 50.0}, "slower"),
         ("threads", 8, "OMP_NUM_THREADS"),
         ("cache", {"path": "c", "writable": False, "free_bytes": 1e12}, "MOLGRAPH_CACHE"),
         ("cache", {"path": "c", "writable": True, "free_bytes": 1e6}, "under 2 GB"),
