@@ -232,7 +232,10 @@ def text_of(value: Any) -> str:
     if isinstance(value, bytes):
         with suppress(UnicodeDecodeError):
             return value.decode()
-    return str(value)
+    try:
+        return str(value)
+    except ValueError:  # a whole number of more digits than Python writes
+        return hex(value)
 
 
 def encodable(text: str) -> str:
