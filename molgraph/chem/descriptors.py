@@ -11,10 +11,10 @@ from rdkit.Chem import MolSurf
 from rdkit.Chem import rdMolDescriptors as rd
 from rdkit.Chem.EState import EState_VSA
 
-from molgraph.chem.bounded import ALONE, TooHardError, bounded, is_hard
+from molgraph.chem.bounded import ALONE
 from molgraph.chem.estate import estate_indices
-from molgraph.chem.parallel import map_texts
-from molgraph.chem.smiles import parse_smiles, quiet
+from molgraph.chem.parallel import map_molecules
+from molgraph.chem.smiles import parse_smiles
 
 PARALLEL_FROM = 4_000  # below this, starting processes costs more than they save
 MAX_ATOMS = 1_500
@@ -114,8 +114,8 @@ def rdkit_descriptors(smiles: Sequence[str], *, workers: int | None = None) -> D
         >>> round(float(found.x[0, found.names.index("MolWt")]), 2)
         46.07
     """
-    made = map_texts(_compute, smiles, label="descriptors", workers=workers, pays_from=PARALLEL_FROM)
-    return described(made, NAMES)
+    how = {"seconds": ALONE, "label": "descriptors", "workers": workers, "pays_from": PARALLEL_FROM}
+    return described(map_molecules(_row, smiles, _refused, **how), NAMES)
 
 
 def described(made: Sequence[tuple[Sequence[float] | np.ndarray, str]], names: tuple[str, ...]) -> Descriptors:
@@ -126,38 +126,29 @@ def described(made: Sequence[tuple[Sequence[float] | np.ndarray, str]], names: t
     return Descriptors(x.astype(np.float32), names, reasons == "", reasons)
 
 
-def _compute(smiles: Sequence[str]) -> list[tuple[np.ndarray, str]]:
-    x = np.full((len(smiles), len(NAMES)), np.nan)
-    reasons = np.full(len(smiles), "", dtype=object)
-    rows: list[int] = []
-    atoms: list[np.ndarray] = []
-    first = len(_SINGLE) + len(_CHARGE_BINS)
-    with quiet():
-        for i, text in enumerate(smiles):
-            try:
-                reasons[i], found = bounded(_described, text, seconds=ALONE) if is_hard(text) else _described(text)
-            except TooHardError as error:
-                reasons[i], found = f"{error} to describe", None
-            if found is not None:
-                x[i, : first + 2], values = found
-                atoms.append(values)
-                rows.append(i)
-    if rows:
-        x[rows, first + 2 :] = _from_atoms(atoms)
-    return list(zip(x, reasons, strict=True))
+def _refused(_: str, reason: str) -> tuple[Sequence[float], str]:
+    return [np.nan] * len(NAMES), f"{reason} to describe"
 
 
-def _described(text: str) -> tuple[str, tuple[list[float], np.ndarray] | None]:
-    """Why a text is not described; or the values of its molecule, and those of its atoms."""
+def _row(text: str) -> tuple[Sequence[float], str]:
+    """The values of a molecule, or the reason why it has none."""
     mol, reason = parse_smiles(text)
-    if mol is None:
-        return reason, None
-    if mol.GetNumAtoms() > MAX_ATOMS:
-        return f"{mol.GetNumAtoms()} atoms; descriptors are computed for up to {MAX_ATOMS}", None
+    if mol is not None and mol.GetNumAtoms() > MAX_ATOMS:
+        reason = f"{mol.GetNumAtoms()} atoms; descriptors are computed for up to {MAX_ATOMS}"
+    if mol is None or reason:
+        return [np.nan] * len(NAMES), reason
     left_out = beyond(mol)
     values = [function(mol) if name not in left_out else np.nan for name, function in _SINGLE.items()]
-    atoms, sums = _atom_values(mol)
-    return "", ([*values, *rd.PEOE_VSA_(mol), *sums], atoms)
+    # hydrogens count in the sums (Wildman and Crippen 1999); with them added, the atoms' own values stay the same
+    crippen = np.array(rd._CalcCrippenContribs(Chem.AddHs(mol)))
+    logp, refractivity = crippen[: mol.GetNumAtoms()].T
+    state = estate_indices(mol)
+    atoms = logp, refractivity, np.array(rd._CalcLabuteASAContribs(mol)[0]), state
+    values += [*rd.PEOE_VSA_(mol), *crippen.sum(axis=0)]
+    values += [state.max(), state.min(), np.abs(state).max(), np.abs(state).min()]
+    for _, bins, by, what in _BINNED:
+        values += np.bincount(np.searchsorted(bins, atoms[by], side="right"), atoms[what], len(bins) + 1).tolist()
+    return values, ""
 
 
 def beyond(mol: Chem.Mol) -> frozenset[str]:
@@ -179,28 +170,3 @@ def beyond(mol: Chem.Mol) -> frozenset[str]:
     squares = np.bincount(a, onward[b] ** 2, n_atoms) + np.bincount(b, onward[a] ** 2, n_atoms)
     paths = {2: (degree * onward).sum() / 2, 3: (onward[a] * onward[b]).sum(), 4: (reached**2 - squares).sum() / 2}
     return frozenset(name for name, n in PATHS.items() if paths[n] > MAX_PATHS)
-
-
-def _atom_values(mol: Chem.Mol) -> tuple[np.ndarray, np.ndarray]:
-    """[4, atoms] log P, refractivity, area and E-state of each atom; the molecule's log P and refractivity."""
-    # hydrogens count in the sums (Wildman and Crippen 1999); with them added, the atoms' own values stay the same
-    crippen = np.array(rd._CalcCrippenContribs(Chem.AddHs(mol)))
-    area = rd._CalcLabuteASAContribs(mol)[0]
-    n = mol.GetNumAtoms()
-    return np.stack([crippen[:n, 0], crippen[:n, 1], area, estate_indices(mol)]), crippen.sum(axis=0)
-
-
-def _from_atoms(atoms: list[np.ndarray]) -> np.ndarray:
-    """[molecules, ...] extremes of the E-states and the binned sums, for all molecules at once."""
-    sizes = np.array([a.shape[1] for a in atoms])
-    starts = np.cumsum(sizes) - sizes
-    values = np.concatenate(atoms, axis=1)
-    graph_of = np.repeat(np.arange(len(atoms)), sizes)
-    state, size = values[_STATE], np.abs(values[_STATE])
-    extremes = [f.reduceat(v, starts) for v in (state, size) for f in (np.maximum, np.minimum)]
-    out = [np.stack(extremes, axis=1)]
-    for _, bins, by, what in _BINNED:
-        k = len(bins) + 1
-        place = graph_of * k + np.searchsorted(bins, values[by], side="right")
-        out.append(np.bincount(place, weights=values[what], minlength=len(atoms) * k).reshape(-1, k))
-    return np.concatenate(out, axis=1)
