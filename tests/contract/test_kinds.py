@@ -15,6 +15,7 @@ from molgraph.data.splits.recipe import Splitter
 from molgraph.explain.explainer import Explainer
 from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.searches.search import Search
+from molgraph.nn.bottleneck import Bottleneck
 from molgraph.nn.encoder import Encoder
 from molgraph.nn.joiners import Joiner
 from molgraph.nn.norms import Norm
@@ -26,6 +27,7 @@ from molgraph.trust.wrapper import Wrapper
 
 #: the base class of a kind's classes, or the class of its instances
 CONTRACTS: dict[str, Any] = {
+    "bottleneck": Bottleneck,
     "encoder": Encoder,
     "explainer": Explainer,
     "featuriser": Featuriser,

@@ -43,8 +43,8 @@ def test_the_loss_is_that_of_each_molecule_by_itself(kind: str, encoder: str) ->
     """One text at a time, token by token, with the distributions of torch."""
     table = make_table(["CCO", "C", "c1cc(Cl)ccc1Br"])
     written = write_tokens(table, "smiles", 40)
-    language = Language(tuple(sorted({t for text in written.tokens for t in text})), 3 * (kind == "acn"), ((2.0, 0.5),))
-    options = {"prior": "acn", "n_neighbours": 2} if kind == "acn" else {"posterior": kind}
+    language = Language(tuple(sorted({t for text in written.tokens for t in text})), 3, ((2.0, 0.5),))
+    options = {"prior": "acn(n_neighbours=2)"} if kind == "acn" else {"posterior": kind}
     torch.manual_seed(0)
     network = small(encoder=encoder, properties=["logp"], **options).build(language).eval()
     values = np.array([[2.5], [np.nan], [1.0]])
@@ -55,7 +55,8 @@ def test_the_loss_is_that_of_each_molecule_by_itself(kind: str, encoder: str) ->
     with torch.no_grad():
         for place, row in enumerate((2, 0, 1)):
             text = written.tokens[row]
-            q = network.encode(*padded([text], language.tokens))
+            bottleneck, h = network.bottleneck, network.encoder(*padded([text], language.tokens))
+            q = bottleneck.posterior(h)
             start = q.draw(noise[[place]])
             posterior = Independent(Normal(q.mean, (0.5 * q.log_variance).exp()), 1)
             prior = Independent(Normal(torch.zeros(1, 4), 1.0), 1)
@@ -64,11 +65,11 @@ def test_the_loss_is_that_of_each_molecule_by_itself(kind: str, encoder: str) ->
                 if kind == "acn":
                     assert not q.log_variance.any(), "codes that are near to one another are the same to the decoder"
                     others = [i for i in range(3) if i != row]
-                    assert sorted(network.prior.nearest(q.mean, torch.tensor([row]))[0].tolist()) == others
+                    assert sorted(bottleneck.prior.nearest(q.mean, torch.tensor([row]))[0].tolist()) == others
                 else:
                     divergence += float(kl_divergence(posterior, prior))
             else:
-                z, log_det = network.flow(start)
+                z, log_det = bottleneck.bend(start)
                 divergence += float(posterior.log_prob(start) - log_det - prior.log_prob(z))
             state, token = None, 0
             for code in [*(language.tokens.index(each) + 1 for each in text), 0]:
@@ -152,8 +153,8 @@ def test_properties_are_learned_in_their_units_from_rdkit_or_the_table() -> None
 
 
 def test_samples_of_the_associative_prior_begin_with_codes_of_its_bank() -> None:
-    made = small(prior="acn", bank_size=20, epochs=3).fit(corpus())
-    prior = made.ready().network.prior
+    made = small(prior="acn(bank_size=20)", epochs=3).fit(corpus())
+    prior = made.ready().network.bottleneck.prior
     assert prior.bank.shape == (20, 4) and bool((prior.bank.norm(dim=1) > 0.05).any()), "refreshed by training"
     assert made.sample(7)[:3] == made.sample(3) and len(made.sample(0)) == 0
     centre = made.encode(make_table([series(1).smiles[0]])).mean[0]
@@ -167,15 +168,15 @@ def test_samples_of_the_associative_prior_begin_with_codes_of_its_bank() -> None
     [
         {"tokens": []},
         {"tokens": ["C", "C"]},
-        {"n_bank": -1},
-        {"n_bank": 10**9},
+        {"n_rows": -1},
+        {"n_rows": 10**9},
         {"scales": [[0.0, 0.0]]},
         {"scales": [[float("nan"), 1.0]]},
         {"tokens": 5},
     ],
 )
 def test_vocabularies_that_no_training_made_are_refused(change: dict[str, Any]) -> None:
-    state = small(epochs=1, properties=["logp"]).fit(make_table(["CCO", "CCN"])).state()
+    state = small(epochs=1, properties=["logp"], prior="acn").fit(make_table(["CCO", "CCN"])).state()
     meta = json.loads(json.dumps({**state.meta, "curves": []}))
     meta["vocabulary"] |= change
     with pytest.raises(ModelFileError):
