@@ -17,6 +17,7 @@ from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.searches.search import Search
 from molgraph.nn.bottleneck import Bottleneck
 from molgraph.nn.encoder import Encoder
+from molgraph.nn.head import Head
 from molgraph.nn.joiners import Joiner
 from molgraph.nn.norms import Norm
 from molgraph.nn.readouts import Readout
@@ -32,6 +33,7 @@ CONTRACTS: dict[str, Any] = {
     "explainer": Explainer,
     "featuriser": Featuriser,
     "generator": Generator,
+    "head": Head,
     "joiner": Joiner,
     "method": Method,
     "metric": Metric,

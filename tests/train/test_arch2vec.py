@@ -17,6 +17,7 @@ from molgraph.train.objective import StepState
 from molgraph.train.objectives.arch2vec import N_BOND_TYPES, Arch2Vec
 from molgraph.train.objectives.masked_atoms import elements
 from molgraph.train.preparation import prepare
+from molgraph.train.pretraining import state_outputs
 from tests.tiny import small
 
 SMILES = ["CC(=O)Nc1ccc(O)cc1", "C", "C#N", "OCC1CC1"]
@@ -30,7 +31,7 @@ def made() -> tuple[Any, Any, Arch2Vec]:
     (one,) = found.inputs
     assert isinstance(one, Input)
     torch.manual_seed(0)
-    network = method.build(found.inputs, d_extra=0, d_out=1, level="row")
+    network = method.build(found.inputs, d_extra=0, targets=state_outputs(1).targets)
     return found.train.sample(np.arange(len(SMILES))), network, Arch2Vec(network, found.inputs, d_latent=5, beta=0.3)
 
 
