@@ -21,6 +21,8 @@ COMMANDS = {
     "readout": "molgraph train {data} -m dmpnn -s params.readout={name}",
     "norm": "molgraph train {data} -m gin -s params.norm={name}",
     "sequence": "molgraph train {data} -m 'tokens(sequence={name})'",
+    "head": "molgraph train {data} -m dmpnn -s params.head={name}",
+    "bottleneck": "molgraph train-generator {data} -m 'chemvae(posterior={name})' -o generator.mgm",
     "joiner": "molgraph train dataset:davis -m dmpnn+deepdta -s params.joiner={name} --epochs 2",
     "generator": "molgraph train-generator {data} -m {name} -o generator.mgm",
     "oracle": "molgraph optimise generator.mgm --oracle {name} -o found.csv",

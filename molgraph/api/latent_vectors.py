@@ -26,7 +26,9 @@ def read_vectors(latents: Any, width: int) -> tuple[list[str], np.ndarray, np.nd
             words = f"the table has {have} columns of latent vectors, the model {width}: {axes[0]} to {axes[-1]}"
             raise DataError(words, hint="make it with this model: molgraph latent encode MODEL DATA -o latents.csv")
         z = np.stack([_column(latents[axis]) for axis in axes], axis=1)
-        said = latents["reason"].astype(object).fillna("").astype(str).tolist() if "reason" in latents else [""] * len(z)
+        said = (
+            latents["reason"].astype(object).fillna("").astype(str).tolist() if "reason" in latents else [""] * len(z)
+        )
         for row in np.flatnonzero(~np.isfinite(z).all(axis=1)).tolist():
             said[row] = said[row] or _odd_cell(latents[axes].iloc[row])
         ids = latents["id"].astype(str).tolist() if "id" in latents else [*map(str, range(len(z)))]

@@ -17,7 +17,7 @@ from molgraph.base.errors import UsageError
 from molgraph.base.finite import check_finite
 from molgraph.base.latents import Latents as Latents
 from molgraph.base.parameters import check_names, check_params
-from molgraph.base.parts import part_names
+from molgraph.base.parts import part_names, with_older
 from molgraph.base.prediction import Prediction as Prediction
 from molgraph.base.search_space import Space
 from molgraph.base.seeds import generator
@@ -74,7 +74,8 @@ class Trainable(ABC):
     methods whose predictions it combines. ``curves``: losses by epoch after ``fit``, where it has epochs.
     ``n_learned``: after ``fit`` how many rows of both tables were learned from, where that is not all that were given.
     ``reads_features``: whether it reads a table's columns of features. ``small``: hyper-parameters of one that fits in
-    a blink, for trials.
+    a blink, for trials. ``older``: names that were hyper-parameters and are settings of a part now: its kind, and the
+    hyper-parameter that names it (``base.parts.with_older``).
     """
 
     name: str = ""
@@ -88,6 +89,7 @@ class Trainable(ABC):
     curves: pd.DataFrame | None = None
     n_learned: tuple[int, int] | None = None
     small: Mapping[str, Any] = MappingProxyType({})
+    older: Mapping[str, tuple[str, str]] = MappingProxyType({})
 
     @property
     def model_name(self) -> str:
@@ -162,7 +164,8 @@ class Trainable(ABC):
     def set_params(self, **params: Any) -> Self:
         """Set hyper-parameters by name; an unknown name raises ``UsageError``; ``fit`` checks the values."""
         check_names(type(self), params)
-        for name, value in params.items():
+        named = {owner: getattr(self, owner) for _, owner in self.older.values()}
+        for name, value in with_older({**named, **params}, self.older).items():
             setattr(self, name, value)
         return self
 

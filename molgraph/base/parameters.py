@@ -55,7 +55,7 @@ def check_names(cls: type, params: Iterable[str], *, owner: str = "") -> None:
     """
     known = _arguments(cls)
     for name in params:
-        if name not in known:
+        if name not in known and name not in getattr(cls, "older", ()):
             own = [each for each, argument in known.items() if argument.default is not argument.empty]
             raise UsageError(f"{owner or cls.__name__} has no parameter {name!r}", hint=nearest(name, own or known))
 

@@ -122,6 +122,26 @@ def make_part(kind: str, text: str, *args: Any, **fixed: Any) -> Any:
     return make(*args, **fixed, **settings_of(make, part, first=len(args), fixed=fixed))
 
 
+def with_older(params: Mapping[str, Any], older: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    """Hyper-parameters with those of older names as settings of the part that another one names, where it has them.
+
+    Args:
+        params: by name.
+        older: the kind of part of each older name, and the hyper-parameter that names the part.
+
+    Example:
+        >>> with_older({"readout": "set2set", "steps": 5}, {"steps": ("readout", "readout")})
+        {'readout': 'set2set(steps=5)'}
+    """
+    new = {name: value for name, value in params.items() if name not in older}
+    for name, (kind, owner) in older.items():
+        if name in params and name in inspect.signature(get(kind, new[owner])).parameters:
+            text, inside, rest = new[owner].partition("(")
+            if name not in read_part(new[owner], kind).settings:
+                new[owner] = f"{text}({name}={params[name]!r}{', ' if inside else ')'}{rest}"
+    return new
+
+
 def split_model(name: str, params: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
     """A model's plain name, and its parameters with those that stand in the name; ``params`` go before them.
 

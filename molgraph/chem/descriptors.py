@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from rdkit import Chem
@@ -114,7 +115,7 @@ def rdkit_descriptors(smiles: Sequence[str], *, workers: int | None = None) -> D
         >>> round(float(found.x[0, found.names.index("MolWt")]), 2)
         46.07
     """
-    how = {"seconds": ALONE, "label": "descriptors", "workers": workers, "pays_from": PARALLEL_FROM}
+    how: dict[str, Any] = {"seconds": ALONE, "label": "descriptors", "workers": workers, "pays_from": PARALLEL_FROM}
     return described(map_molecules(_row, smiles, _refused, **how), NAMES)
 
 

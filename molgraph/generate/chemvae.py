@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import torch
 
-from molgraph.base.contracts import LatentGenerator, Latents
+from molgraph.base.contracts import LatentGenerator, Latents, State
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.options import takes
 from molgraph.base.progress import bar
 from molgraph.base.ranges import NotNegative, Positive, Probability, Range, Width
 from molgraph.base.recipe_keys import DEFAULTS
-from molgraph.base.registry import register
+from molgraph.base.registry import get, register
 from molgraph.base.seeds import generator
 from molgraph.base.systems import SystemCard
 from molgraph.chem.tokens import alphabet
@@ -26,12 +27,13 @@ from molgraph.generate.next_token import draw_codes, until_end
 from molgraph.generate.vae_objective import SequenceELBO
 from molgraph.generate.vae_samples import Language, padded, passed_over, property_values, scales_of, vae_samples
 from molgraph.models.chemvae import ChemVAENetwork
-from molgraph.nn.variational import Gaussian
+from molgraph.nn.bottleneck import make_bottleneck
 from molgraph.train.runtime import resolve_device
 
 TOGETHER = 64  # vectors that are decoded at once: always so many, so that a text does not depend on their number
 ENCODED = 512  # molecules that are encoded at once
-MOMENTS = 32  # points by which the spread of a posterior that a flow has bent is measured
+_NOW = {"posterior": "network.bottleneck.linear.", "flow": "network.bottleneck.", "prior": "network.bottleneck.prior."}
+_OLDER = re.compile(r"^network\.(posterior|flow|prior)\.")  # of files from before bottlenecks
 
 MODULES = ("molgraph.models.chemvae", "molgraph.nn.variational", "molgraph.generate.vae_objective")
 TRAIN = "molgraph train-generator dataset:chembl2321810 -m chemvae"
@@ -65,7 +67,7 @@ TRAIN = "molgraph train-generator dataset:chembl2321810 -m chemvae"
             off="-s params.prior=normal",
             beside=("prior=normal",),
             command=f"{TRAIN} -s params.prior=acn -o generator.mgm",
-            modules=("molgraph.nn.associative", *MODULES),
+            modules=("molgraph.nn.bottlenecks.associative", *MODULES),
         ),
         SystemCard(
             "flow-posterior",
@@ -73,7 +75,7 @@ TRAIN = "molgraph train-generator dataset:chembl2321810 -m chemvae"
             off="-s params.posterior=gaussian",
             beside=("posterior=gaussian",),
             command=f"{TRAIN} -s params.posterior=planar -o generator.mgm",
-            modules=("molgraph.nn.flows", *MODULES),
+            modules=("molgraph.nn.bottlenecks.flows", *MODULES),
         ),
     ),
 )
@@ -97,14 +99,11 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
             vector, more makes samples of the prior more like molecules.
         warmup_start: share of the training at which half of beta is reached.
         warmup_slope: how steeply it rises there, by share of the training; 0 for ``beta`` from the start.
-        free_bits: nats of each latent dimension that cost nothing.
+        free_bits: nats of each latent dimension that cost nothing; of a posterior that a flow bends, of all together.
         properties: that a head on the latent vector learns as well: qed, logp, sa, or targets of the table.
         property_weight: weight of their squared error, each scaled to a variance of 1.
-        posterior: ``gaussian``, or bent by ``planar`` or ``radial`` maps (Rezende and Mohamed 2015).
-        n_maps: how many of those.
-        prior: ``normal``, or ``acn``, which is conditioned on a similar molecule's code (Graves et al. 2018).
-        n_neighbours: of the codes nearest to a molecule's, those of which that prior takes one.
-        bank_size: molecules of the training part whose codes that prior keeps, in the model file too.
+        posterior, prior: registered bottlenecks with their settings (``molgraph models --kind bottleneck``), such as
+            ``planar(n_maps=8)`` beside ``acn(n_neighbours=5)``; ``gaussian`` beside ``normal`` is the paper's.
         temperature: of decoding: below 1 likely tokens are drawn more often, above 1 more rarely.
         seed: of the weights, the order of the rows and the posteriors' points.
         checkpoint_seconds: time between checkpoints, where fit is given a working folder.
@@ -120,6 +119,9 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
     """
 
     name = "chemvae"
+    older = MappingProxyType(
+        {"n_maps": ("bottleneck", "posterior")} | dict.fromkeys(("n_neighbours", "bank_size"), ("bottleneck", "prior"))
+    )
     d_latent: int = 56  # a hyper-parameter of each
     small = MappingProxyType(
         {"d_latent": 4, "d_embedding": 8, "d_hidden": 16, "n_layers": 2, "max_length": 80, "epochs": 2}
@@ -143,11 +145,8 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
         free_bits: NotNegative = 0.0,
         properties: Sequence[str] = (),
         property_weight: Positive = 10.0,
-        posterior: Literal["gaussian", "planar", "radial"] = "gaussian",
-        n_maps: Annotated[int, Range(1, 64)] = 8,
-        prior: Literal["normal", "acn"] = "normal",
-        n_neighbours: Annotated[int, Range(1, 1000)] = 5,
-        bank_size: Annotated[int, Range(1, 100_000)] = 10_000,
+        posterior: str = "gaussian",
+        prior: str = "normal",
         temperature: Annotated[float, Range(0.01, 100)] = 1.0,
         *,
         seed: int = DEFAULTS.seed,
@@ -161,6 +160,10 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
         """
         self.keep(locals())
 
+    def code_parts(self) -> tuple[Any, ...]:
+        """Its bottlenecks too."""
+        return (*super().code_parts(), *(get("bottleneck", each) for each in (self.posterior, self.prior)))
+
     def read(self, table: Table, valid: Table | None) -> Corpus:
         """The tokens of both tables and their properties; molecules of ``valid`` with other tokens are passed over."""
         written = write_tokens(table, self.tokens, self.max_length, label="reading")
@@ -168,8 +171,7 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
             raise DataError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
         tokens = tuple(sorted({token for text in written.tokens for token in text}))
         values = property_values(self.properties, table, written.canonical)[written.ok]
-        n_bank = min(int(written.ok.sum()), self.bank_size) if self.prior == "acn" else 0
-        language = Language(tokens, n_bank, scales_of(values))
+        language = Language(tokens, int(written.ok.sum()), scales_of(values))
         parts = [vae_samples(written, values, language, banked=True)]
         held: list[str] = []
         if valid is not None:
@@ -182,7 +184,6 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
 
     def build(self, vocabulary: Language) -> ChemVAENetwork:
         """The network with fresh weights."""
-        flow = "" if self.posterior == "gaussian" else self.posterior
         return ChemVAENetwork(
             len(vocabulary.tokens) + 1,
             self.max_length,
@@ -192,10 +193,9 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
             self.d_hidden,
             self.n_layers,
             self.feedback,
-            flow,
-            self.n_maps,
-            vocabulary.n_bank,
-            self.n_neighbours,
+            self.posterior,
+            self.prior,
+            vocabulary.n_rows,
             len(vocabulary.scales),
         )
 
@@ -204,7 +204,7 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
         return SequenceELBO(self.beta, self.warmup_start, self.warmup_slope, self.free_bits, self.property_weight)
 
     def encode(self, table: Table) -> Latents:
-        """The posterior of each row's molecule; of one that a flow has bent its mean's image and its spread there."""
+        """Centre and spread of the posterior of each row's molecule."""
         tokens = self.ready().vocabulary.tokens
         written = write_tokens(table, self.tokens, self.max_length, tokens, label="reading")
         mean, log_variance = (np.full((len(table), self.d_latent), np.nan) for _ in range(2))
@@ -213,7 +213,7 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
             for start in range(0, len(rows), ENCODED):
                 piece = rows[start : start + ENCODED]
                 code, lengths = padded([written.tokens[row] for row in piece], tokens)
-                q = self._moments(network, network.encode(code.to(resolve_device(self.device)), lengths))
+                q = network.bottleneck.moments(network.encoder(code.to(resolve_device(self.device)), lengths))
                 mean[piece], log_variance[piece] = (each.double().cpu().numpy() for each in q)
                 line.advance(len(piece))
         return Latents(mean, log_variance, written.reason)
@@ -242,19 +242,17 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
 
     def prior_vectors(self, n: int, seed: int = 0) -> np.ndarray:
         """float [n, d_latent]: vectors of the prior; of the associative one, each given a code of its bank."""
-        prior = self.ready().network.prior
-        if prior is None or n <= 0:
-            return super().prior_vectors(n, seed)
-        pick = generator(seed, "prior", "codes").integers(len(prior.bank), size=n)
-        codes = prior.bank[torch.from_numpy(pick).to(prior.bank.device)].cpu().double().numpy()
-        return self._given(codes, generator(seed, "prior"))
+        if n < 0:
+            raise UsageError(f"{n} samples cannot be drawn", hint="ask for 1 or more")
+        with self.at_work() as (network, _):
+            return np.asarray(network.bottleneck.sample(n, seed).double().cpu().numpy())
 
     def around(self, point: np.ndarray, n: int, spread: float = 0.5, seed: int = 0) -> np.ndarray:
         """Points near one: of an associative prior those of ``p(z|c)``, ``spread`` apart by its own measure."""
-        if self.ready().network.prior is None:
-            return super().around(point, n, spread, seed)
-        codes = np.repeat(self.check_latents(np.atleast_2d(point)), n, axis=0)
-        return self._given(codes, generator(seed, "around"), spread / 0.5)
+        codes = torch.from_numpy(np.repeat(self.check_latents(np.atleast_2d(point)), n, axis=0))
+        noise = torch.from_numpy(generator(seed, "around").standard_normal(codes.shape))
+        with self.at_work() as (network, _):
+            return np.asarray(network.bottleneck.around(codes, noise, spread).double().cpu().numpy())
 
     def predicted(self, z: np.ndarray) -> np.ndarray:
         """float64 [n, properties]: the property head's values of latent vectors, in their own units.
@@ -285,19 +283,11 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
         """Raise early for values that no fit can have."""
         super().check()
         alphabet(self.tokens)
+        with torch.device("meta"):
+            make_bottleneck(self.posterior, self.d_hidden, self.d_latent, self.prior)
 
-    def _given(self, codes: np.ndarray, rng: np.random.Generator, spread: float = 1.0) -> np.ndarray:
-        """A point of the associative prior given each code."""
-        noise = torch.from_numpy(rng.standard_normal(codes.shape)).float()
-        with self.at_work() as (network, _):
-            p = network.prior.given(torch.from_numpy(codes).float().to(resolve_device(self.device)))
-            return p.draw(spread * noise.to(p.mean.device)).double().cpu().numpy()
-
-    def _moments(self, network: ChemVAENetwork, q: Gaussian) -> Gaussian:
-        """The posterior as a Gaussian; one that a flow has bent by points that are the same for every molecule."""
-        if network.flow is None:
-            return q
-        noise = torch.from_numpy(generator(0, "moments").standard_normal((MOMENTS, q.mean.shape[1]))).to(q.mean)
-        points = torch.stack([network.flow(q.draw(each.expand_as(q.mean))).z for each in noise])
-        centre = network.flow(q.mean).z
-        return Gaussian(centre, (points - centre).square().mean(dim=0).clamp(min=1e-9).log())
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Rebuild; weights of older files have the names of their day."""
+        arrays = {_OLDER.sub(lambda part: _NOW[part[1]], name): value for name, value in state.arrays.items()}
+        return super().from_state(State(arrays, state.meta))

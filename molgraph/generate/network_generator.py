@@ -18,6 +18,7 @@ from molgraph.base.contracts import Generator, State
 from molgraph.base.cores import cores
 from molgraph.base.errors import ModelFileError, UsageError
 from molgraph.base.options import fill, keywords
+from molgraph.base.parts import with_older
 from molgraph.base.recipe_keys import TrainingSection
 from molgraph.base.seeds import derive
 from molgraph.chem.tokens import is_vocabulary
@@ -112,7 +113,9 @@ class NetworkGenerator(Generator):
     def keep(self, given: Mapping[str, Any]) -> None:
         """Set hyper-parameters, the ``locals()`` of an ``__init__``; options not given have a recipe's defaults."""
         own = {name: value for name, value in given.items() if name not in ("self", "options", "__class__")}
-        vars(self).update({**own, **fill(OPTIONS, given["options"])})
+        older = {name: value for name, value in given["options"].items() if name in self.older}
+        options = {name: value for name, value in given["options"].items() if name not in older}
+        vars(self).update({**with_older({**own, **older}, self.older), **fill(OPTIONS, options)})
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Train on the readable molecules of ``table``; ``valid`` stops early and picks the weights.

@@ -8,6 +8,8 @@ import torch
 from torch.nn import functional as F
 
 from molgraph.generate.next_token import PAD, shifted
+from molgraph.nn.bottleneck import LatentState
+from molgraph.nn.variational import beyond_free
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.samples import Sample
 from molgraph.train.warmup import sigmoid
@@ -21,13 +23,14 @@ class SequenceELBO(Objective):
 
     Kingma and Welling 2014; the weight of the divergence rises as a sigmoid (Gomez-Bombarelli et al. 2018), and is
     ``beta`` where a validation part is judged. Its curves have the shares ``reconstruction``, ``kl`` (without its
-    weight, so that a collapse can be seen) and ``properties``.
+    weight, so that a collapse can be seen), other prices of the bottleneck, which count as they are, and
+    ``properties``.
 
     Args:
         beta: the weight of the divergence in the end.
         start, slope: of its rise, in shares of the training (``train.warmup.sigmoid``); beta from the start where
             ``slope`` is 0.
-        free_bits: nats of each dimension that cost nothing (``nn.variational.elbo``), of Gaussian posteriors.
+        free_bits: nats of each dimension that cost nothing (``nn.variational.elbo``); of a flow, of all together.
         property_weight: of the squared error of the scaled properties.
     """
 
@@ -55,18 +58,21 @@ class SequenceELBO(Objective):
         given, target = shifted(level.code.long(), level.offsets)
         lengths = level.offsets.diff()
         counts = torch.ones(len(given), device=given.device) if batch.weights is None else batch.weights[:, 0]
-        q = network.encode(given[:, 1:], lengths)
+        h = network.encoder(given[:, 1:], lengths)
         rng = None if state.training else torch.Generator(given.device).manual_seed(VALID_NOISE)
-        noise = torch.randn(q.mean.shape, generator=rng, device=given.device)
-        z, kl, paid = network.draw(q, noise, rows, self.free_bits)
+        noise = torch.randn((len(h), network.bottleneck.d), generator=rng, device=given.device)
+        z, prices = network.bottleneck(h, LatentState(noise, rows))
         scores, _ = network.decoder(z, given)
         wrong = F.cross_entropy(scores.float().transpose(1, 2), target, ignore_index=PAD, reduction="none").sum(dim=1)
-        parts = {"reconstruction": (wrong * counts).sum(), "kl": (kl * counts).sum()}
-        total = parts["reconstruction"] + self.weight(state) * (paid * counts).sum()
+        total = (wrong * counts).sum()
+        parts = {"reconstruction": total}
+        for name, price in prices.items():
+            parts[name] = cost = (price.sum(dim=1) * counts).sum()
+            if name == "kl":
+                cost = self.weight(state) * (beyond_free(price, self.free_bits).sum(dim=1) * counts).sum()
+            total = total + cost
         if network.head is not None and batch.y is not None and batch.weights is not None:
             error = (network.head(z).float() - batch.y).square() * batch.weights[:, 1:]
             parts["properties"] = self.property_weight * error.sum()
             total = total + parts["properties"]
-        if network.prior is not None and state.training:
-            network.prior.refresh(q.mean.detach(), rows)
         return Loss(total, int((counts > 0).sum()), parts)

@@ -29,27 +29,28 @@ class Language(NamedTuple):
 
     Args:
         tokens: that the codes 1, 2, ... stand for.
-        n_bank: codes of the associative prior's bank; 0 for a standard normal prior.
+        n_rows: of the training part, for a prior that keeps something of each.
         scales: mean and standard deviation of each property over the training part.
     """
 
     tokens: tuple[str, ...]
-    n_bank: int = 0
+    n_rows: int = 0
     scales: Scales = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {"tokens": list(self.tokens), "n_bank": self.n_bank, "scales": [list(each) for each in self.scales]}
+        return {"tokens": list(self.tokens), "n_rows": self.n_rows, "scales": [list(each) for each in self.scales]}
 
     @classmethod
     def from_json(cls, values: Any) -> Language:
         """From the values of a file that may be anybody's; any error says that they are no language."""
-        tokens, n_bank = tuple(values["tokens"]), int(values["n_bank"])
+        tokens = tuple(values["tokens"])
+        n_rows = int(values["n_rows"] if "n_rows" in values else values["n_bank"])  # of older files, those of the bank
         scales = tuple((float(mean), float(deviation)) for mean, deviation in values["scales"])
         sound = np.isfinite(scales).all() and all(deviation > 0 for _, deviation in scales)
-        if not is_vocabulary(tokens) or not tokens or n_bank < 0 or not sound:
+        if not is_vocabulary(tokens) or not tokens or n_rows < 0 or not sound:
             raise ModelFileError("the generator's vocabulary is no list of distinct tokens with scales of properties")
-        return cls(tokens, n_bank, scales)
+        return cls(tokens, n_rows, scales)
 
 
 def vae_samples(written: Written, values: np.ndarray, language: Language, *, banked: bool) -> Samples:
@@ -59,7 +60,7 @@ def vae_samples(written: Written, values: np.ndarray, language: Language, *, ban
         written: the tokens of all rows.
         values: float [n, properties] of those that have any; NaN where one has no value.
         language: tokens, and the scale of each property.
-        banked: whether row i is row i of the associative prior's bank.
+        banked: whether row i is row i of the training part.
     """
     texts = [text for text in written.tokens if text]
     n, rows = len(texts), np.arange(len(texts))

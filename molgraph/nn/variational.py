@@ -119,8 +119,17 @@ def elbo(
         (tensor([-5.]), tensor([[2., 0.]]))
     """
     kl = gaussian_kl(q, p)
-    paid = torch.where(kl.mean(dim=0) > free_bits, kl, free_bits) if free_bits > 0 else kl
-    return Bound(recon_logp - beta * paid.sum(dim=1), recon_logp, kl)
+    return Bound(recon_logp - beta * beyond_free(kl, free_bits).sum(dim=1), recon_logp, kl)
+
+
+def beyond_free(kl: Float[Tensor, "rows d"], free_bits: float) -> Float[Tensor, "rows d"]:
+    """The divergence of each dimension, those whose mean over the rows is below ``free_bits`` counting as that many.
+
+    Example:
+        >>> beyond_free(torch.tensor([[0.1, 2.0]]), 0.5)
+        tensor([[0.5000, 2.0000]])
+    """
+    return torch.where(kl.mean(dim=0) > free_bits, kl, free_bits) if free_bits > 0 else kl
 
 
 def iwae(

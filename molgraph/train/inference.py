@@ -70,7 +70,7 @@ def predict_networks(
         offsets = offsets_of(sizes)
         texts = input_column(table, inputs).values[rows]
         places = label_places(level, graphs[0].store, graph[rows, 0], texts)
-    values = [np.full((offsets[-1], m.outputs.d_out), np.nan) for m in members]
+    values, spreads = ([np.full((offsets[-1], m.outputs.d_out), np.nan) for m in members] for _ in range(2))
     where = resolve_device(device)
     samples = Samples(tuple(made.store for made in graphs), graph)
     edges = np.searchsorted(rows, np.arange(0, len(table) + predict_batch, predict_batch))
@@ -86,20 +86,25 @@ def predict_networks(
     with torch_settings(threads), torch.inference_mode():
         for piece, batch in zip(pieces, make_ahead(pieces, make), strict=True):
             sample = batch.to(where)
-            for network, member, extra, value in zip(networks, members, extras, values, strict=True):
+            for network, member, extra, value, wide in zip(networks, members, extras, values, spreads, strict=True):
                 sample.extra = None if extra is None else torch.from_numpy(extra[piece]).to(where)
                 with torch.autocast(where.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
                     raw, _ = network(sample)
+                raw, deviation = network.head.values(raw) if network.has_head else (raw, None)
                 value[spread(offsets, piece)] = member.outputs.values(raw.float().cpu().numpy())
+                if deviation is not None:
+                    wide[spread(offsets, piece)] = deviation.cpu().numpy() * member.outputs.column_scale
     predictions = []
-    for member, value in zip(members, values, strict=True):
-        packed, outputs = {}, member.outputs
+    for member, value, wide in zip(members, values, spreads, strict=True):
+        packed, outputs, has_spread = dict[str, Packed](), member.outputs, bool(np.isfinite(wide).any())
         if places is not None:
-            ordered = np.empty_like(value)
-            ordered[places] = value
             names = [name for target in outputs.targets for name in target.columns]
-            packed = {name: Packed(offsets, ordered[:, j]) for j, name in enumerate(names)}
-            value = np.zeros((len(table), 0))
-        known: dict[str, Any] = {"inputs": table.inputs, "unlearned": outputs.unlearned, "packed": packed}
+            for array, end in ((value, ""), (wide, "_spread"))[: 1 + has_spread]:
+                ordered = np.empty_like(array)
+                ordered[places] = array
+                packed |= {f"{name}{end}": Packed(offsets, ordered[:, j]) for j, name in enumerate(names)}
+            value = wide = np.zeros((len(table), 0))
+        known: dict[str, Any] = {"spread": wide if has_spread else None}
+        known |= {"inputs": table.inputs, "unlearned": outputs.unlearned, "packed": packed}
         predictions.append(Prediction(table.ids, outputs.targets, value, status, reason, **known))
     return predictions

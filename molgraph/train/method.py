@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from molgraph.base import registry
-from molgraph.base.contracts import Method, Prediction, State
+from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError
 from molgraph.base.options import fill, keywords, takes
@@ -24,7 +24,6 @@ from molgraph.base.recipe_keys import DEFAULTS, TrainingSection
 from molgraph.base.registry import register
 from molgraph.base.search_space import Categorical, Float, Space
 from molgraph.base.seeds import derive
-from molgraph.base.table import LevelName
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of
@@ -65,6 +64,8 @@ class GraphMethod(Method):
         encoder: a registered encoder, such as ``dmpnn``; several for several kinds of entity, such as
             ``dmpnn+deepdta`` for molecules and proteins.
         params: that encoder's own hyper-parameters.
+        head: from graph (and descriptors) to targets, a registered head with its settings; ``gaussian`` predicts a
+            variance beside each number (``molgraph models --kind head``).
         head_width: width of the perceptron from graph (and descriptors) to targets.
         head_layers: layers of that perceptron.
         head_dropout: probability of dropping one of its values while training.
@@ -98,6 +99,7 @@ class GraphMethod(Method):
         encoder: str = "dmpnn",
         params: Mapping[str, Any] | None = None,
         *,
+        head: str = "perceptron",
         head_width: Count = 300,
         head_layers: Count = 2,
         head_dropout: Probability = 0.0,
@@ -119,7 +121,7 @@ class GraphMethod(Method):
         """
         self.encoder, self.params = encoder, params
         self.joiner, self.inputs, self.init, self.descriptors = joiner, inputs, init, descriptors
-        self.head_width, self.head_layers, self.head_dropout = head_width, head_layers, head_dropout
+        self.head, self.head_width, self.head_layers, self.head_dropout = head, head_width, head_layers, head_dropout
         self.seed, self.devices, self.strategy = seed, devices, strategy
         self.predict_batch, self.checkpoint_seconds = predict_batch, checkpoint_seconds
         vars(self).update(fill(OPTIONS, options))
@@ -137,7 +139,15 @@ class GraphMethod(Method):
 
     def code_parts(self) -> tuple[Any, ...]:
         """What trains and predicts too."""
-        return (*super().code_parts(), Network, prepare, fit_network, make_optimizer, predict_networks)
+        return (
+            *super().code_parts(),
+            registry.get("head", self.head),
+            Network,
+            prepare,
+            fit_network,
+            make_optimizer,
+            predict_networks,
+        )
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Train on the readable rows of ``table`` that have a label.
@@ -168,8 +178,7 @@ class GraphMethod(Method):
         made = prepare(table, valid, *how, **reads, specs=None if start is None else start.specs, views=views)
         heads = objective.heads(made.outputs)
         with torch_settings(self.threads, derive(self.seed, "weights")):
-            widths = {"d_extra": len(made.descriptors.names), "d_out": heads.d_out}
-            network = self.build(made.inputs, **widths, level=heads.level)
+            network = self.build(made.inputs, d_extra=len(made.descriptors.names), targets=heads.targets)
             refuse_large(network, made.inputs, [(made.train, table), (made.valid, valid)])
             for encoder, store in zip(network.encoders, made.train.stores, strict=True):
                 encoder.measure(store)
@@ -258,7 +267,7 @@ class GraphMethod(Method):
         cores(self.threads)
         for name in encoder_names(self.encoder):
             registry.entry("encoder", name)
-        for kind in ("joiner", "optimizer", "schedule", "objective"):
+        for kind in ("joiner", "head", "optimizer", "schedule", "objective"):
             registry.entry(kind, getattr(self, kind))
         make_callbacks(self.callback)
         make_views(self.views)
@@ -283,7 +292,7 @@ class GraphMethod(Method):
         self.start()
         with torch.device("meta"):
             inputs = trial_inputs(self.encoder, self.params or {})
-            network = self.build(inputs=inputs, d_extra=0, d_out=1)
+            network = self.build(inputs=inputs, d_extra=0, targets=state_outputs(1).targets)
             make_objective(self.objective, self.params or {}, network, inputs, state_outputs(1))
 
     def start(self) -> Start | None:
@@ -299,8 +308,12 @@ class GraphMethod(Method):
         self.set_params(**made.head_with(self.get_params()))
         return made
 
-    def build(self, inputs: Sequence[Input], *, d_extra: int, d_out: int, level: LevelName = "row") -> Network:
-        """The network with fresh weights, for those widths."""
-        head: dict[str, Any] = {"d_hidden": self.head_width, "n_layers": self.head_layers, "dropout": self.head_dropout}
-        widths = {"d_extra": d_extra, "d_out": d_out}
-        return build_network(inputs, self.params or {}, joiner=self.joiner, **widths, **head, level=level)
+    def build(self, inputs: Sequence[Input], *, d_extra: int, targets: Sequence[Target]) -> Network:
+        """The network with fresh weights, for descriptors of that width and these targets."""
+        usual: dict[str, Any] = {
+            "d_hidden": self.head_width,
+            "n_layers": self.head_layers,
+            "dropout": self.head_dropout,
+        }
+        parts = {"joiner": self.joiner, "head": self.head}
+        return build_network(inputs, self.params or {}, **parts, d_extra=d_extra, targets=targets, **usual)

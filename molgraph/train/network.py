@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from molgraph.base import registry
 from molgraph.base.errors import UsageError
 from molgraph.base.parameters import check_params
-from molgraph.base.parts import read_part
-from molgraph.base.table import LevelName
+from molgraph.base.parts import read_part, settings_of
+from molgraph.base.table import LevelName, Target
 from molgraph.data.batch import GraphBatch
+from molgraph.data.levels import level_of
 from molgraph.nn.encoder import Encoded, Encoder, check_input
 from molgraph.nn.joiners import Joiner, JoinPart
 from molgraph.nn.penalties import Penalties, add_penalties
-from molgraph.nn.perceptron import Perceptron
 from molgraph.train.inputs import Input, encoder_names, own_params
 from molgraph.train.samples import Sample
 
@@ -30,10 +30,12 @@ class Network(nn.Module):
     Args:
         encoders: one for each entity column; each gives one state a graph.
         joiner: the states of a row's entities to one state; None for one entity column.
-        head: a perceptron on that state, beside the row's descriptors where there are any.
+        head: reads that state and the row's descriptors.
         level: ``row``; or ``atom`` or ``bond``, whose states the head reads in place of the joined one. A bond's
             state is the sum of its atoms' states, beside the bond's features.
     """
+
+    head: Any  # a ``Head``, or the identity
 
     def __init__(
         self, encoders: Sequence[Encoder], joiner: Joiner | None, head: nn.Module, level: LevelName = "row"
@@ -84,11 +86,12 @@ class Network(nn.Module):
         else:
             joined = [JoinPart(e, part.of_row) for e, part in zip(encoded, sample.parts, strict=True)]
             state = self.joiner(joined)
-        if extra is not None:
-            state = torch.cat([state, extra.to(state.dtype)], dim=1)
         # a few rows: in single precision the head costs nothing, and bfloat16 would round what it answers
+        wide = torch.promote_types(state.dtype, torch.float32)
+        if not self.has_head:
+            return state.to(wide)
         with torch.autocast(state.device.type, enabled=False):
-            return self.head(state.to(torch.promote_types(state.dtype, torch.float32)))
+            return self.head(state.to(wide), None if extra is None else extra.to(state.dtype).to(wide))
 
     def _below(self, encoded: Encoded, batch: GraphBatch) -> tuple[Tensor, Tensor]:
         """The states of a batch's atoms or bonds, and the row of each."""
@@ -113,11 +116,9 @@ def build_network(
     *,
     joiner: str,
     d_extra: int,
-    d_out: int,
-    d_hidden: int = 300,
-    n_layers: int = 2,
-    dropout: float = 0.0,
-    level: LevelName = "row",
+    targets: Sequence[Target] = (),
+    head: str = "perceptron",
+    **usual: Any,
 ) -> Network:
     """The network for some inputs, with fresh weights.
 
@@ -126,9 +127,12 @@ def build_network(
         params: the encoder's hyper-parameters; of several encoders ``{"dmpnn.depth": 4}`` is one's own, and the
             joiner's are ``{"joiner.rank": 64}``.
         joiner: a registered joiner, used where there are several inputs.
-        d_extra, d_out, level: widths of descriptors and outputs, and their level; without outputs there is no head.
-        d_hidden, n_layers, dropout: of the head.
+        d_extra: width of descriptors.
+        targets: what the head predicts, of one level; without any there is no head.
+        head: a registered head with its settings.
+        usual: settings of the head that ``head`` may have otherwise.
     """
+    level = level_of(targets)
     encoders, makers, n_kinds = list[Encoder](), list[Callable[[], Encoder]](), len({e.encoder for e in inputs})
     for each in inputs:
         make = registry.get("encoder", each.encoder)
@@ -144,9 +148,11 @@ def build_network(
             words = f"{inputs[0].encoder} gives no states of atoms"
             raise UsageError(words, hint="choose another model, such as dmpnn")
         d_state = encoders[0].d_rows + (inputs[0].spec.width("bond") if level == "bond" else 0)
-    if d_out:
-        how = {"n_layers": n_layers, "dropout": dropout}
-        network.head = _build(Perceptron, how, "the head", d_state + d_extra, d_hidden, d_out)
+    if targets:
+        part = read_part(head, "head")
+        make = registry.get("head", part.name)
+        how = settings_of(make, part, first=2)
+        network.head = _build(make, {**usual, **how}, f"the head {part.name}", d_state + d_extra, targets)
     return network
 
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.parameters import check_params
@@ -171,10 +170,9 @@ def make_objective(
     command="molgraph train dataset:chembl2321810 -m dmpnn --objective supervised",
 )
 class Supervised(Objective):
-    """Squared error for values, cross-entropy for classes, each label weighted, and the network's penalties.
+    """The losses of the head, such as squared error and cross-entropy, each label weighted, and the penalties.
 
-    Regression: ``(raw - y)^2`` on the scaled target; bounded: ``(sigmoid(raw) - y)^2``; binary:
-    ``-y log p - (1 - y) log(1 - p)`` with ``p = sigmoid(raw)``; multiclass: ``-log softmax(raw)_y``.
+    The network's head has the losses (``nn.head.Head``).
 
     Args:
         outputs: which output columns belong to which target.
@@ -188,16 +186,16 @@ class Supervised(Objective):
         self.kinds = tuple((t.kind, s.start, s.stop) for t, s in zip(outputs.targets, outputs.slices, strict=True))
         kinds = {kind for kind, _, _ in self.kinds}
         self.valid_parts = ("accuracy",) if kinds and kinds <= {"binary", "multiclass"} else ()
-        self.single = kinds.pop() if len(kinds) == 1 and kinds != {"multiclass"} else None
 
     def forward(self, network: Any, batch: Any, state: StepState) -> Loss:
         """Sum of the weighted losses of a batch's labels; an unknown penalty is a ``UsageError``."""
         raw, penalties = network(batch)
         if state.training:
             check_penalties(self.penalties, penalties)
-        total = (self.losses(raw, batch.y) * batch.weights).sum()
-        count = int((batch.weights > 0).sum())
-        right = {} if state.training or not self.valid_parts else {"accuracy": self._right(raw, batch.y, batch.weights)}
+        total = (network.head.losses(raw, batch.y) * batch.weights).sum()
+        count, right = int((batch.weights > 0).sum()), dict[str, Tensor]()
+        if self.valid_parts and not state.training:
+            right = {"accuracy": self._right(network.head.values(raw)[0], batch.y, batch.weights)}
         return Loss(total, count, right).with_penalties(penalties, self.penalties)
 
     def _right(self, raw: Tensor, y: Tensor, weights: Tensor) -> Tensor:
@@ -208,28 +206,9 @@ class Supervised(Objective):
         ]
         return ((torch.cat(likeliest, dim=1) == y.long()) & (weights > 0)).sum()
 
-    def losses(self, raw: Tensor, y: Tensor) -> Tensor:
-        """float [n, t]: the loss of every label by itself; missing ones hold 0 and must be masked after."""
-        raw = raw.float()
-        if self.single is not None:  # one operation for all columns, however many
-            return _loss(self.single, raw, y)
-        parts = []
-        for j, (kind, start, stop) in enumerate(self.kinds):
-            if kind == "multiclass":
-                parts.append(F.cross_entropy(raw[:, start:stop], y[:, j].long(), reduction="none")[:, None])
-            else:
-                parts.append(_loss(kind, raw[:, start:stop], y[:, j : j + 1]))
-        return torch.cat(parts, dim=1)
-
 
 def check_penalties(weights: Mapping[str, float], penalties: Mapping[str, Tensor]) -> None:
     """Refuse a weight of a penalty that a network does not have."""
     if unknown := weights.keys() - penalties.keys():
         words = f"the network has no penalty {min(unknown)!r}"
         raise UsageError(words, hint=nearest(min(unknown), sorted(penalties)))
-
-
-def _loss(kind: str, raw: Tensor, y: Tensor) -> Tensor:
-    if kind == "binary":
-        return F.binary_cross_entropy_with_logits(raw, y, reduction="none")
-    return ((raw.sigmoid() if kind == "bounded" else raw) - y).square()

@@ -78,6 +78,11 @@ class Outputs:
         """Number of output columns."""
         return sum(len(t.columns) for t in self.targets)
 
+    @property
+    def column_scale(self) -> np.ndarray:
+        """float64 [d_out]: the scale of each output column."""
+        return np.repeat(self.scale, [len(t.columns) for t in self.targets])
+
     def labels(self, y: np.ndarray) -> np.ndarray:
         """float32 [n, t]: scaled values, class codes, or fractions of the way between bounds; 0 where missing."""
         out = (y - self.mean) / self.scale

@@ -21,7 +21,7 @@ from molgraph.train.inputs import Input, encoder_names, own_params
 from molgraph.train.network import Network
 from molgraph.train.outputs import DescriptorScale, Outputs
 
-HEAD = ("head_width", "head_layers")
+HEAD = ("head", "head_width", "head_layers")
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def restore_fitted(state: State, encoder: str, build: Callable[..., Network], he
         raise ModelFileError(f"the model's feature_limit is {_shown(limit)}, expected a number up to {LIMIT:g}")
     descriptors = DescriptorScale(names, *_scales(arrays, "feature", len(names)), limit)
     inputs = _inputs(encoder, meta)
-    build = partial(build, inputs, d_extra=len(names), d_out=outputs.d_out, level=outputs.level)
+    build = partial(build, inputs, d_extra=len(names), targets=outputs.targets)
     network = restore_network(encoder, build, arrays)
     fitted = FittedNetworks(network, outputs if head else state_outputs(network.d_state), descriptors, inputs)
     predict_networks([fitted], example_table(inputs, names, 1))  # settings that no forward pass can use

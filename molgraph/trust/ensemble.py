@@ -26,8 +26,9 @@ class Ensemble(Wrapper):
 
     Lakshminarayanan, Pritzel & Blundell 2017: the prediction is the members' mean (for classes, of their
     probabilities), and its uncertainty their standard deviation (with n in the denominator). That spread is not
-    calibrated: members that see the same rows agree far more closely with each other than with a measurement. Of the
-    paper are left out the members' Gaussian likelihood, whose variance adds to the spread, and adversarial training.
+    calibrated: members that see the same rows agree far more closely with each other than with a measurement. Members
+    that predict a variance (``head=gaussian``) are a mixture, as in the paper: ``s^2 = mean_i(s_i^2 + mu_i^2) - mu^2``.
+    Of the paper is left out adversarial training.
 
     Args:
         method: a registered method or encoder, such as ``dmpnn``.
@@ -64,12 +65,20 @@ class Ensemble(Wrapper):
         return f"ensemble of {len(self.members)} {self.members[0].title}"
 
     def combine(self, parts: Sequence[Prediction]) -> Prediction:
-        """The members' mean, and their standard deviation as ``spread``."""
-        values = np.stack([p.value for p in parts])
+        """The members' mean, and the standard deviation of their mixture as ``spread``."""
         packed = {}
         for name, first in parts[0].packed.items():
-            below = np.stack([p.packed[name].values for p in parts])
-            packed[name] = replace(first, values=below.mean(axis=0))
-            packed[f"{name}_spread"] = replace(first, values=below.std(axis=0))
-        mean, spread = values.mean(axis=0), values.std(axis=0)
+            if name.removesuffix("_spread") in packed:  # a member's own
+                continue
+            own = [p.packed.get(f"{name}_spread") for p in parts]
+            found = _mixture([p.packed[name].values for p in parts], [None if s is None else s.values for s in own])
+            packed[name], packed[f"{name}_spread"] = (replace(first, values=each) for each in found)
+        mean, spread = _mixture([p.value for p in parts], [p.spread for p in parts])
         return replace(parts[0], value=mean, spread=spread, packed=packed, interval=None)
+
+
+def _mixture(values: Sequence[np.ndarray], spreads: Sequence[np.ndarray | None]) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of members alike; one without a spread has none of its own."""
+    within = np.mean([0.0 if s is None else np.nan_to_num(s) ** 2 for s in spreads], axis=0)
+    between = np.std(values, axis=0)
+    return np.mean(values, axis=0), np.hypot(between, np.sqrt(within)) if within.any() else between

@@ -16,7 +16,9 @@ from molgraph.data.view import View
 from molgraph.explain.explainer import Explainer
 from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.searches.search import Search
+from molgraph.nn.bottleneck import Bottleneck
 from molgraph.nn.encoder import Encoder
+from molgraph.nn.head import Head
 from molgraph.nn.joiners import Joiner
 from molgraph.nn.norms import Norm
 from molgraph.nn.readouts import Readout
@@ -29,11 +31,13 @@ from molgraph.trust.wrapper import Wrapper
 
 #: the base class of a kind's classes, or the class of its instances
 CONTRACTS: dict[str, Any] = {
+    "bottleneck": Bottleneck,
     "callback": Callback,
     "encoder": Encoder,
     "explainer": Explainer,
     "featuriser": Featuriser,
     "generator": Generator,
+    "head": Head,
     "joiner": Joiner,
     "method": Method,
     "metric": Metric,

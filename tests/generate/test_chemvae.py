@@ -92,8 +92,8 @@ def test_properties_are_learned_in_their_units_from_rdkit_or_the_table() -> None
 
 
 def test_samples_of_the_associative_prior_begin_with_codes_of_its_bank() -> None:
-    made = small(prior="acn", bank_size=20, epochs=3).fit(corpus())
-    prior = made.ready().network.prior
+    made = small(prior="acn(bank_size=20)", epochs=3).fit(corpus())
+    prior = made.ready().network.bottleneck.prior
     assert prior.bank.shape == (20, 4) and bool((prior.bank.norm(dim=1) > 0.05).any()), "refreshed by training"
     assert made.sample(7)[:3] == made.sample(3) and len(made.sample(0)) == 0
     centre = made.encode(make_table([series(1).smiles[0]])).mean[0]
@@ -107,15 +107,15 @@ def test_samples_of_the_associative_prior_begin_with_codes_of_its_bank() -> None
     [
         {"tokens": []},
         {"tokens": ["C", "C"]},
-        {"n_bank": -1},
-        {"n_bank": 10**9},
+        {"n_rows": -1},
+        {"n_rows": 10**9},
         {"scales": [[0.0, 0.0]]},
         {"scales": [[float("nan"), 1.0]]},
         {"tokens": 5},
     ],
 )
 def test_vocabularies_that_no_training_made_are_refused(change: dict[str, Any]) -> None:
-    state = small(epochs=1, properties=["logp"]).fit(make_table(["CCO", "CCN"])).state()
+    state = small(epochs=1, properties=["logp"], prior="acn").fit(make_table(["CCO", "CCN"])).state()
     meta = json.loads(json.dumps({**state.meta, "curves": []}))
     meta["vocabulary"] |= change
     with pytest.raises(ModelFileError):

@@ -14,13 +14,13 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 from torch import Tensor, nn
 
+from molgraph.base.parts import make_part
 from molgraph.chem.quality import measure
 from molgraph.data.sources import builtin
 from molgraph.data.table import Table, make_table
 from molgraph.generate.alphabets import write_tokens
 from molgraph.generate.chemvae import ChemVAE
 from molgraph.generate.generated import judge
-from molgraph.nn.flows import FlowPosterior
 from molgraph.nn.variational import active_units, standard_normal
 from tests.systems.effect import Effect
 
@@ -158,13 +158,13 @@ def energy(z: Tensor) -> Tensor:
 def fitted_kl(kind: str, n_maps: int, seed: int) -> float:
     """``KL(q || p)`` up to the constant of p, after maximising the bound: with a learned Gaussian and K maps."""
     torch.manual_seed(seed)
-    flow = FlowPosterior(2, n_maps, kind)
+    flow = make_part("bottleneck", f"{kind}(n_maps={n_maps})", 2, 2)
     mean, log_s = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(2))
     optimizer = torch.optim.Adam([*flow.parameters(), mean, log_s], lr=0.02)
 
     def loss(n: int) -> Tensor:
         noise = torch.randn(n, 2)
-        z, log_det = flow(mean + log_s.exp() * noise)
+        z, log_det = flow.bend(mean + log_s.exp() * noise)
         return (standard_normal(noise).log_prob(noise) - log_s.sum() - log_det + energy(z)).mean()
 
     for _ in range(600):

@@ -11,14 +11,15 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Independent, MultivariateNormal, Normal, kl_divergence
 
+from molgraph.base.parts import make_part
 from molgraph.data.table import make_table
 from molgraph.generate.alphabets import write_tokens
 from molgraph.generate.chemvae import ChemVAE
 from molgraph.generate.vae_objective import SequenceELBO
 from molgraph.generate.vae_samples import Language, padded, vae_samples
 from molgraph.models.chemvae import ChemVAENetwork
-from molgraph.nn.associative import AssociativePrior
-from molgraph.nn.flows import FlowPosterior
+from molgraph.nn.bottleneck import LatentState
+from molgraph.nn.bottlenecks.associative import AssociativePrior
 from molgraph.nn.variational import Gaussian, elbo, gaussian_kl, iwae, reparameterise, standard_normal
 from molgraph.train.objective import StepState
 
@@ -124,22 +125,26 @@ def by_hand(kind: str, encoder: str, *, objective: SequenceELBO, flow: bool = Tr
     network: ChemVAENetwork = ChemVAE(**params).build(language).eval()
     values = np.array([[2.5], [np.nan], [1.0]])
     batch = vae_samples(written, values, language, banked=True).sample(np.array([2, 0, 1]))
-    maps, network.flow = network.flow, network.flow if flow else None
+    bottleneck = network.bottleneck
+    maps = getattr(bottleneck, "maps", None)
+    if not flow:
+        bottleneck.maps = nn.ModuleList()
     found = objective(network, batch, VALID)
-    network.flow = maps
+    if maps is not None:
+        bottleneck.maps = maps
     noise = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
     parts = {"reconstruction": 0.0, "kl": 0.0, "properties": 0.0}
     with torch.no_grad():
         for place, row in enumerate((2, 0, 1)):
             text = written.tokens[row]
-            q = network.encode(*padded([text], language.tokens))
+            q = bottleneck.posterior(network.encoder(*padded([text], language.tokens)))
             posterior = Independent(Normal(q.mean, (0.5 * q.log_variance).exp()), 1)
             prior = Independent(Normal(torch.zeros(1, 4), 1.0), 1)
             z = start = q.draw(noise[[place]])
-            if network.flow is None:
+            if maps is None:
                 parts["kl"] += float(kl_divergence(posterior, prior))
             else:
-                z, log_det = network.flow(start)
+                z, log_det = bottleneck.bend(start)
                 parts["kl"] += float(posterior.log_prob(start) - log_det - prior.log_prob(z))
             state, token = None, 0
             for code in [*(language.tokens.index(each) + 1 for each in text), 0]:
@@ -183,12 +188,15 @@ def test_the_log_determinant_is_that_of_the_jacobian(kind: str, off: str) -> Non
     for d in (1, 2, 7):
         for seed in range(3):
             torch.manual_seed(seed)
-            flow, z = FlowPosterior(d, 4, kind).double(), torch.randn(5, d, dtype=torch.float64)
+            flow, z = (
+                make_part("bottleneck", f"{kind}(n_maps=4)", d, d).double(),
+                torch.randn(5, d, dtype=torch.float64),
+            )
             for weight in flow.parameters():
                 nn.init.normal_(weight, std=1.5)
-            log_det = torch.zeros(5, dtype=torch.float64) if off else flow(z).log_det
+            log_det = torch.zeros(5, dtype=torch.float64) if off else flow.bend(z).log_det
             for i in range(5):
-                jacobian = torch.autograd.functional.jacobian(lambda row, flow=flow: flow(row[None]).z[0], z[i])
+                jacobian = torch.autograd.functional.jacobian(lambda row, flow=flow: flow.bend(row[None]).z[0], z[i])
                 sign, value = torch.linalg.slogdet(jacobian)
                 assert sign == 1, "orientation is kept, so the map can be inverted"
                 close(log_det[i].detach(), value, 1e-5)
@@ -199,13 +207,13 @@ def test_the_log_determinant_is_that_of_the_jacobian(kind: str, off: str) -> Non
 def test_the_density_after_a_flow_integrates_to_one(kind: str, off: str) -> None:
     """The points of a grid are moved; each cell then has the mass of the area that it was moved to."""
     torch.manual_seed(1)
-    flow = FlowPosterior(2, 3, kind).double()
+    flow = make_part("bottleneck", f"{kind}(n_maps=3)", 2, 2).double()
     for weight in flow.parameters():
         nn.init.normal_(weight, std=0.7)
     line = torch.linspace(-6, 6, 500, dtype=torch.float64)
     start = torch.cartesian_prod(line, line)
     with torch.no_grad():
-        z, log_det = flow(start)
+        z, log_det = flow.bend(start)
         log_q = standard_normal(start).log_prob(start) - (0.0 if off else log_det)
     corners = z.reshape(500, 500, 2)
     right, up = corners[1:, :-1] - corners[:-1, :-1], corners[:-1, 1:] - corners[:-1, :-1]
@@ -217,7 +225,7 @@ def test_the_density_after_a_flow_integrates_to_one(kind: str, off: str) -> None
 @pytest.mark.system("acn", rung="exact")
 def test_the_bank_never_gives_a_row_itself_and_keeps_what_it_is_given(off: str) -> None:
     torch.manual_seed(0)
-    prior = AssociativePrior(3, 12, n_neighbours=4)
+    prior = AssociativePrior(3, 3, n_rows=12, n_neighbours=4)
     codes, own = torch.randn(12, 3), torch.full((12,), -1) if off else torch.arange(12)
     codes[5] = codes[6]  # a duplicate may be a neighbour, the row itself not
     prior.refresh(codes, torch.arange(12))
@@ -229,7 +237,7 @@ def test_the_bank_never_gives_a_row_itself_and_keeps_what_it_is_given(off: str) 
     assert prior.nearest(codes[:1], torch.tensor([-1]))[0, 0] == 0, "a row that is not in the bank"
     prior.refresh(torch.full((2, 3), 9.0), torch.tensor([40, 3]))
     assert prior.bank[3].tolist() == [9.0] * 3 and torch.equal(prior.bank[4:], codes[4:])
-    assert prior(codes, torch.arange(12), torch.Generator()).mean.shape == (12, 3)
+    assert prior.density(codes, LatentState(codes, torch.arange(12))).mean.shape == (12, 3)
 
 
 @pytest.mark.system("acn", rung="exact")
@@ -237,21 +245,24 @@ def test_the_divergence_is_from_the_prior_of_the_nearest_other_code(off: str) ->
     """Graves et al. 2018: by hand, with one neighbour, and a posterior of variance 1."""
     torch.manual_seed(0)
     language = Language(tuple("CNO"), 12, ())
-    network = ChemVAE(**{**ChemVAE.small, "prior": "acn", "n_neighbours": 1}).build(language).eval()
+    network = ChemVAE(**{**ChemVAE.small, "prior": "acn(n_neighbours=1)"}).build(language).eval()
     codes = torch.randn(12, 4)
-    network.prior.refresh(codes, torch.arange(12))
+    network.bottleneck.prior.refresh(codes, torch.arange(12))
     with torch.no_grad():
-        q = network.encode(*padded(["CCO", "NO", "OCC"], language.tokens))
+        h = network.encoder(*padded(["CCO", "NO", "OCC"], language.tokens))
+        q = network.bottleneck.posterior(h)
     assert not q.log_variance.any(), "codes that are near to one another are the same to the decoder"
     expected = 0.0
     for row in range(3):
         others = [i for i in range(12) if i != row]
         near = min(others, key=lambda i: float((codes[i] - q.mean[row]).square().sum()))
-        p = network.prior.given(codes[[near]])
+        p = network.bottleneck.prior.given(codes[[near]])
         own, its = Normal(q.mean[[row]], 1.0), Normal(p.mean, (0.5 * p.log_variance).exp())
         expected += float(kl_divergence(own, its).sum())
     if off:
-        network.prior = None
-    assert float(network.draw(q, torch.zeros(3, 4), torch.arange(3)).kl.sum()) == pytest.approx(expected, rel=1e-5)
-    alone = AssociativePrior(2, 1)
-    assert torch.equal(alone(torch.ones(1, 2), torch.tensor([0])).mean, torch.zeros(1, 2)), "a standard normal"
+        network.bottleneck.prior = None
+    _, prices = network.bottleneck(h, LatentState(torch.zeros(3, 4), torch.arange(3)))
+    assert float(prices["kl"].sum()) == pytest.approx(expected, rel=1e-5)
+    alone = AssociativePrior(2, 2, n_rows=1)
+    p = alone.density(torch.ones(1, 2), LatentState(torch.zeros(1, 2), torch.tensor([0])))
+    assert torch.equal(p.mean, torch.zeros(1, 2)), "a standard normal"

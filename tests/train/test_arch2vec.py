@@ -13,6 +13,7 @@ from molgraph.data.table import make_table
 from molgraph.train.inputs import Input
 from molgraph.train.objectives.arch2vec import Arch2Vec
 from molgraph.train.preparation import prepare
+from molgraph.train.pretraining import state_outputs
 from pipelines.arch2vec.pool_search import search_pool
 from tests.tiny import small
 
@@ -27,7 +28,7 @@ def made() -> tuple[Any, Any, Arch2Vec]:
     (one,) = found.inputs
     assert isinstance(one, Input)
     torch.manual_seed(0)
-    network = method.build(found.inputs, d_extra=0, d_out=1, level="row")
+    network = method.build(found.inputs, d_extra=0, targets=state_outputs(1).targets)
     return found.train.sample(np.arange(len(SMILES))), network, Arch2Vec(network, found.inputs, d_latent=5, beta=0.3)
 
 

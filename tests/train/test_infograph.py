@@ -27,7 +27,7 @@ def made(encoder: str, **params: Any) -> tuple[Any, Any, InfoGraph]:
     """A batch of molecules, a network and the objective."""
     found = prepare(make_table(SMILES), None, encoder, None, None, {}, targets=False)
     torch.manual_seed(0)
-    network = build_network(found.inputs, params, joiner="concat", d_extra=0, d_out=0)
+    network = build_network(found.inputs, params, joiner="concat", d_extra=0)
     return found.train.sample(np.arange(len(SMILES))), network, InfoGraph(network, found.inputs, d_score=6)
 
 
@@ -36,7 +36,7 @@ def test_every_encoder_of_molecules_that_gives_rows_can_be_pretrained(encoder: s
     make = registry.get("encoder", encoder)
     if "molecule" not in make.reads:
         pytest.skip("no encoder of molecules")
-    if not build_network(trial_inputs(encoder), make.small, joiner="concat", d_extra=0, d_out=0).encoder.d_rows:
+    if not build_network(trial_inputs(encoder), make.small, joiner="concat", d_extra=0).encoder.d_rows:
         with pytest.raises(UsageError, match=f"states of rows, such as atoms, which {encoder} does not give"):
             made(encoder, **make.small)
         return
@@ -94,6 +94,6 @@ def test_pretrained_vectors_and_a_model_that_starts_from_them(tmp_path: Any) -> 
 def test_several_columns_are_refused() -> None:
     table = make_table(SMILES)
     inputs = prepare(table, None, "gin", None, None, {}, targets=False).inputs * 2
-    network = build_network(inputs, {"d_hidden": 8}, joiner="concat", d_extra=0, d_out=0)
+    network = build_network(inputs, {"d_hidden": 8}, joiner="concat", d_extra=0)
     with pytest.raises(UsageError, match="infograph learns one encoder, and the model reads"):
         InfoGraph(network, inputs)

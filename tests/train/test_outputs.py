@@ -13,7 +13,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
-from molgraph.train.objective import Supervised
+from molgraph.nn.head import Head
 from molgraph.train.outputs import LIMIT, DescriptorScale, Outputs, class_tables, label_weights
 
 REG, BIN = Target("r"), Target("b", "binary")
@@ -98,7 +98,9 @@ def test_losses_of_every_kind(rng):
     y = np.column_stack([rng.normal(size=40), rng.integers(0, 2, 40), rng.integers(0, 3, 40), rng.uniform(-1, 3, 40)])
     out = Outputs.fit((REG, BIN, MULTI, BOUND), y)
     raw = rng.normal(size=(40, 6)).astype(np.float32)
-    losses = Supervised(out).losses(torch.from_numpy(raw), torch.from_numpy(out.labels(y))).double().mean(dim=0).numpy()
+    losses = (
+        Head(3, out.targets).losses(torch.from_numpy(raw), torch.from_numpy(out.labels(y))).double().mean(dim=0).numpy()
+    )
     value = out.values(raw)
     squares = ((value[:, 0] - y[:, 0]) / out.scale[0]) ** 2, ((value[:, 5] - y[:, 3]) / 4) ** 2
     expected = [squares[0].mean(), log_loss(y[:, 1], value[:, 1]), log_loss(y[:, 2], value[:, 2:5]), squares[1].mean()]
@@ -111,8 +113,8 @@ def test_one_kind_alone_is_the_same_function(rng, target, values):
     y = rng.integers(0, 2, (20, 3)).astype(float)
     out = Outputs.fit(tuple(Target(n, target.kind) for n in "pqr"), y)
     raw, labels = torch.randn(20, 3), torch.from_numpy(out.labels(y))
-    short = Supervised(out)
-    long = Supervised(out)
+    short = Head(3, out.targets)
+    long = Head(3, out.targets)
     assert short.single == target.kind
     long.single = None
     torch.testing.assert_close(short.losses(raw, labels), long.losses(raw, labels))

@@ -68,7 +68,7 @@ def one_batch(n: int = 12) -> tuple[Network, Outputs, Sample]:
     made = prepare(series(n), None, "restrained", None, None, {})
     torch.manual_seed(0)
     network = build_network(
-        made.inputs, {"d_hidden": 8, "readout": "balanced"}, joiner="concat", d_extra=0, d_out=made.outputs.d_out
+        made.inputs, {"d_hidden": 8, "readout": "balanced"}, joiner="concat", d_extra=0, targets=made.outputs.targets
     )
     return network, made.outputs, made.train.sample(np.arange(n))
 
@@ -76,7 +76,7 @@ def one_batch(n: int = 12) -> tuple[Network, Outputs, Sample]:
 def test_each_penalty_is_added_for_each_label_times_its_weight() -> None:
     network, outputs, batch = one_batch()
     raw, penalties = network(batch)
-    plain = (Supervised(outputs).losses(raw, batch.y) * batch.weights).sum()
+    plain = (network.head.losses(raw, batch.y) * batch.weights).sum()
     norm, spread = (float(penalties[name].detach()) for name in ("norm", "spread"))
     assert set(penalties) == {"norm", "spread"} and norm > 0 and spread > 0
     for weights, (a, b) in [(None, (1, 1)), ({"norm": 0.5}, (0.5, 1)), ({"norm": 0, "spread": 3}, (0, 3))]:

@@ -56,7 +56,7 @@ def parts_of(smiles: list[str], name: str = "masked-atoms", **params: Any) -> tu
     """An objective, a network and the samples of some molecules."""
     inputs = trial_inputs("dmpnn")
     torch.manual_seed(0)
-    network = build_network(inputs, {"d_hidden": 8, **params}, joiner="concat", d_extra=0, d_out=0)
+    network = build_network(inputs, {"d_hidden": 8, **params}, joiner="concat", d_extra=0)
     own = {f"objective.{key}": value for key, value in params.items() if key == "rate"}
     objective = make_objective(name, own, network, inputs, Outputs((), np.zeros(0), np.ones(0)))
     return objective, network, prepare(make_table(smiles), None, "dmpnn", None, None, {}, targets=False).train

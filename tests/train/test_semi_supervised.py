@@ -38,7 +38,7 @@ def made(name: str, encoder: str = "gin", **own: Any) -> tuple[Any, Any, Any, An
     found = prepare(table(), None, encoder, None, None, {}, unlabelled=True)
     torch.manual_seed(0)
     params = {"d_hidden": 8, **({"depth": 2, "norm": "none"} if encoder == "gin" else {})}
-    network = small(encoder=encoder, params=params).build(found.inputs, d_extra=0, d_out=1)
+    network = small(encoder=encoder, params=params).build(found.inputs, d_extra=0, targets=found.outputs.targets)
     objective = make_objective(
         name, {f"objective.{k}": v for k, v in own.items()}, network, found.inputs, found.outputs
     )
@@ -129,7 +129,7 @@ def test_layers_that_an_encoder_does_not_give_are_refused(encoder: str, own: dic
 def test_values_of_atoms_are_refused(name: str) -> None:
     atoms = (Target("charge", level="atom"),)
     found = prepare(table(), None, "gin", None, None, {})
-    network = small(encoder="gin").build(found.inputs, d_extra=0, d_out=1)
+    network = small(encoder="gin").build(found.inputs, d_extra=0, targets=found.outputs.targets)
     outputs = type(found.outputs)(atoms, np.zeros(1), np.ones(1))
     assert isinstance(found.inputs[0], Input)
     with pytest.raises(UsageError, match="learns targets of rows, and charge is one of each atom"):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from molgraph.base.contracts import Target
 from molgraph.base.seeds import derive
-from molgraph.nn.perceptron import Perceptron
+from molgraph.nn import head
 from molgraph.train.engine import fit_network
 from molgraph.train.objective import Supervised
 from molgraph.train.outputs import Outputs
@@ -29,7 +29,7 @@ class Head(nn.Module):
 
     def __init__(self, d_latent: int, width: int) -> None:
         super().__init__()
-        self.layers = Perceptron(d_latent, width, 1, n_layers=3, activation="tanh")
+        self.head = head.Head(d_latent, (Target("score"),), width, n_layers=3, activation="tanh")
 
     def prepare(self, sample: Sample) -> None:
         """Nothing: a batch of vectors has no index work."""
@@ -37,11 +37,11 @@ class Head(nn.Module):
     def forward(self, sample: Sample) -> tuple[Tensor, dict[str, Tensor]]:
         """The scaled score of each vector of a batch, and no penalties."""
         assert sample.extra is not None
-        return self.layers(sample.extra), {}
+        return self.head(sample.extra), {}
 
     def scores(self, z: Tensor) -> Tensor:
         """float [n]: the scaled scores of vectors [n, d]."""
-        found: Tensor = self.layers(z)
+        found: Tensor = self.head(z)
         return found.squeeze(-1)
 
 

@@ -108,7 +108,7 @@ class InfoGraphStar(Objective):
         (student,) = encoded = network.encode(batch, rows=True)
         check_penalties(self.supervised.penalties, student.penalties)
         raw = network.answer(encoded, batch)
-        total = (self.supervised.losses(raw, batch.y) * batch.weights).sum()
+        total = (network.head.losses(raw, batch.y) * batch.weights).sum()
         found = Loss(total, int((batch.weights > 0).sum()))
         teacher = self.teacher(batch.parts[0].batch, rows=True)
         rows = teacher.rows[0]

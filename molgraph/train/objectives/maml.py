@@ -18,7 +18,7 @@ from molgraph.base.systems import SystemCard
 from molgraph.train.episodes import Episodes
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network
-from molgraph.train.objective import Loss, Objective, StepState, Supervised
+from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.outputs import Outputs
 from molgraph.train.samples import Sample
 
@@ -91,7 +91,7 @@ class MAML(Objective):
                 "maml trains no network with batch norm, whose statistics mix the rows of support and query",
                 hint="choose another norm, such as params.norm=layer",
             )
-        self.supervised = Supervised(self.heads(outputs))
+        self.heads(outputs)  # which refuses tasks that one column cannot have
         self.inner_rate, self.inner_steps = inner_rate, inner_steps
         self.first_order = first_order
         self.episodes = Episodes(n_tasks, shots, queries, classes=outputs.targets[0].kind == "binary")
@@ -143,10 +143,10 @@ class MAML(Objective):
             }
         return weights
 
-    def loss(self, network: nn.Module, weights: dict[str, Tensor], batch: Sample, task: int, part: int) -> Tensor:
+    def loss(self, network: Any, weights: dict[str, Tensor], batch: Sample, task: int, part: int) -> Tensor:
         """The mean loss of a task's support (part 0) or query (part 1) under these weights, with the penalties."""
         assert batch.y is not None and batch.weights is not None
         raw, penalties = torch.func.functional_call(network, weights, (batch,))
         counts = batch.weights[part, :, task]
-        mean = (self.supervised.losses(raw, batch.y[:, task : task + 1])[:, 0] * counts).sum() / (counts > 0).sum()
+        mean = (network.head.losses(raw, batch.y[:, task : task + 1])[:, 0] * counts).sum() / (counts > 0).sum()
         return sum(penalties.values(), mean)

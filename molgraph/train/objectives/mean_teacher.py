@@ -95,11 +95,11 @@ class MeanTeacher(Objective):
         raw = self.student.answer(self._noisy(encoded), batch)
         with torch.no_grad():
             taught = network.answer(self._noisy(network.encode(batch)), batch)
-        total = (self.supervised.losses(raw, batch.y) * batch.weights).sum()
+        total = (self.student.head.losses(raw, batch.y) * batch.weights).sum()
         penalties = add_penalties(each.penalties for each in encoded)
         check_penalties(self.supervised.penalties, penalties)
         found = Loss(total, int((batch.weights > 0).sum())).with_penalties(penalties, self.supervised.penalties)
-        distance = (self._answers(raw) - self._answers(taught)).square().mean()
+        distance = (self._answers(network, raw) - self._answers(network, taught)).square().mean()
         rise = math.exp(-5 * max(1 - state.progress / self.ramp, 0.0) ** 2)
         return found.with_penalties({"consistency": distance}, {"consistency": self.weight * rise})
 
@@ -115,9 +115,9 @@ class MeanTeacher(Objective):
         factors = [1 + self.noise * torch.randn_like(each.graphs) for each in encoded]
         return [replace(each, graphs=each.graphs * f) for each, f in zip(encoded, factors, strict=True)]
 
-    def _answers(self, raw: Tensor) -> Tensor:
+    def _answers(self, network: Network, raw: Tensor) -> Tensor:
         """float [n, d_out]: scaled values, or probabilities."""
-        made = []
+        made, (raw, _) = [], network.head.values(raw)
         for kind, start, stop in self.supervised.kinds:
             part = raw[:, start:stop].float()
             made.append(part if kind == "regression" else part.softmax(1) if kind == "multiclass" else part.sigmoid())

@@ -1,0 +1,1 @@
+"""Bottlenecks: Gaussian posteriors, those that a flow bends, and the associative prior."""

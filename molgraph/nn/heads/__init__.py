@@ -1,0 +1,1 @@
+"""Heads: a perceptron, and one that predicts a variance beside each number."""
