@@ -86,7 +86,10 @@ class Conformal(Wrapper):
         """The half-width of each column's interval in units of ``u``, below 0 for classes; the median of its spread."""
         assert table.y is not None
         n = prediction.value.shape[1]
-        median = np.zeros(n) if prediction.spread is None else np.nanmedian(prediction.spread, axis=0)
+        median = np.zeros(n)
+        if prediction.spread is not None:  # NaN throughout for classes
+            known = [column[np.isfinite(column)] for column in prediction.spread.T]
+            median = np.array([np.median(column) if len(column) else 0.0 for column in known])
         unit, width, column = self._unit(prediction, median), np.full(n, -1.0), 0
         for j, target in enumerate(table.row_targets):
             if target.kind in NUMBERS:
