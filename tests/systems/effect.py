@@ -50,6 +50,8 @@ class Effect:
         bounds = [
             f"{word} {bound:g}" for word, bound in (("at least", at_least), ("at most", at_most)) if bound is not None
         ]
+        if np.isnan(values).any():
+            raise ValueError(f"{quantity}: {[*values]}; what was not measured is no null, and takes no mechanism out")
         mean, got = float(np.mean(values)), interval(values)
         others = "; ".join(f"{name} {interval(each)}" for name, each in (beside or {}).items())
         expected = f"{quantity} {' and '.join(bounds)}"
