@@ -31,7 +31,7 @@ OTHERS = sorted({*registry.names("encoder")} - {*NAMES})
 @pytest.fixture(scope="module", params=[*NAMES, *LAYOUTS])
 def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A small file of each method."""
-    fitted = quick(request.param).fit(labelled("regression", 16))
+    fitted = quick(request.param).fit(labelled("regression", 48))  # of which conformal holds some out
     return Model(fitted, targets=(Target("y"),)).save(tmp_path_factory.mktemp("file") / "a.mgm").read_bytes()
 
 
