@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -14,15 +13,13 @@ from rdkit.Chem import rdDepictor
 from molgraph.chem import smiles
 from molgraph.chem.bounded import RINGS, TooHardError, bounded, is_hard
 
-_FIELD = re.compile(r"^>.*?<(.*)>")
-_FIELD_BYTES = re.compile(rb"\n>[^\r\n]*?<([^\r\n]*)>")  # the same after an end of line; a plain start makes it fast
+FIELD = re.compile(r"^>.*?<(.*)>")
 _LINES = re.compile(r"\r\n|\r|\n")
 _NO_ATOMS = "\n     molgraph\n\n  0  0  0  0  0  0  0  0  0  0999 V2000\nM  END\n"
 MAX_DRAWN = 200  # atoms; RDKit's layout takes 0.05 s for so many, 3 s for 1,000
 MAX_LINE = 1 << 18  # characters; a line of so many is cut there by those who read files
 MAX_LINES = 1_000_000
 MAX_RECORD = 1 << 24  # characters
-MAX_NAME = 1 << 16
 LONG = 20_000  # characters: about 200 atoms
 _SHORT = 3_000
 
@@ -67,31 +64,6 @@ def read_records(lines: Iterable[str], *, molecules: bool = True, blocks: bool =
             held.append(line)
     if reason or any(line.strip() for line in held):
         yield _record(held, molecules, blocks, reason)
-
-
-def field_names(pieces: Iterable[bytes], errors: str = "replace") -> Iterator[str]:
-    """Names of the fields of an SD file, without a look at its records; far faster than ``read_records``.
-
-    Args:
-        pieces: the file's bytes, cut anywhere.
-        errors: what becomes of bytes that are not UTF-8, as for ``bytes.decode``.
-
-    Example:
-        >>> list(field_names([b"x\\n> <y>\\n1\\n\\n> <lo", b"gP>\\n2\\n\\n> <y>\\n"]))
-        ['y', 'logP']
-    """
-    seen: set[bytes] = set()
-    held = b""
-    for piece in chain(pieces, [b"\n"]):
-        piece = held + piece.replace(b"\r", b"\n")
-        cut = piece.rfind(b"\n") + 1
-        for name in _FIELD_BYTES.findall(piece, 0, cut):
-            if name not in seen:
-                seen.add(name)
-                yield name.decode("utf-8", errors=errors)
-        held = piece[max(cut - 1, 0) :]
-        if len(held) > MAX_NAME:  # a line that long is none of a field
-            held = b""
 
 
 def read_positions(text: str) -> tuple[np.ndarray, np.ndarray]:
@@ -177,7 +149,7 @@ def _fields(lines: list[str]) -> dict[str, str]:
     value: list[str] = []
     for line in [*lines, ""]:
         if name is None:
-            if found := _FIELD.match(line):
+            if found := FIELD.match(line):
                 name, value = found[1], []
         elif line.strip():
             value.append(line)

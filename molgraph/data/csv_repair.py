@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import re
 import time
 import weakref
 from collections import deque
@@ -21,14 +20,13 @@ from molgraph.data.chunks import REASON
 
 _MARK = "\U0010ffff"  # no character of any text: stands for bytes that are not UTF-8 until their row is known
 LINE = 1 << 20  # bytes: a piece of so many without an end of line belongs to no row that could be read
-_BAD_BYTE = re.compile("[\udc80-\udcff]")
 MARKED = "molgraph.marked"  # how ``bytes.decode`` and open files are told to mark what is not text
 codecs.register_error(MARKED, lambda error: (_MARK, error.end))  # type: ignore[attr-defined]
 
 
 def decode(data: bytes) -> str:
     """UTF-8 text; what is none is marked (see ``is_torn``), in the way of ``Utf8Sanitiser``."""
-    return _BAD_BYTE.sub(_MARK, data.decode("utf-8", "surrogateescape"))
+    return data.decode("utf-8", MARKED)
 
 
 def is_torn(text: str) -> bool:
@@ -56,7 +54,7 @@ class Utf8Sanitiser(io.RawIOBase):
     """
 
     def __init__(self, stream: BinaryIO, utf8: bool = True) -> None:
-        self._stream, self._utf8 = stream, utf8
+        self._stream, self._utf8, self._decoder = stream, utf8, codecs.getincrementaldecoder("utf-8")(MARKED)
         self.end, self.torn, self.endless = b"", False, False
         self._lent: list[weakref.ref[memoryview]] = []
 
@@ -67,8 +65,13 @@ class Utf8Sanitiser(io.RawIOBase):
         piece = b"" if self.endless else self._stream.read(n)
         if len(piece) >= LINE and b"\n" not in piece and b"\r" not in piece:
             self.endless, piece = True, b""
-        if self._utf8 and not piece.isascii():
-            piece = self._sound(piece)
+        if self._utf8 and not (piece.isascii() and self._decoder.getstate() == (b"", 0)):
+            text = self._decoder.decode(piece, final=not piece)
+            while piece and not text:  # the piece is the beginning of a character
+                piece = self._stream.read(1)
+                text = self._decoder.decode(piece, final=not piece)
+            self.torn |= is_torn(text)
+            piece = text.encode()
         self.end = (self.end + piece[-8:])[-8:]
         view = memoryview(piece)
         self._lent = [ref for ref in self._lent if ref() is not None] + [weakref.ref(view)]
@@ -79,21 +82,6 @@ class Utf8Sanitiser(io.RawIOBase):
         until = time.monotonic() + seconds
         while any(ref() is not None for ref in self._lent) and time.monotonic() < until:
             time.sleep(1e-4)
-
-    def _sound(self, piece: bytes) -> bytes:
-        """The piece with its bad bytes marked; a character that goes on in the next piece is read to its end."""
-        try:
-            piece.decode()
-            return piece
-        except UnicodeDecodeError:
-            decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-            text = decoder.decode(piece)
-            while decoder.getstate()[0]:
-                more = self._stream.read(1)
-                text += decoder.decode(more, final=not more)
-        sound = _BAD_BYTE.sub(_MARK, text)
-        self.torn |= sound != text
-        return sound.encode()
 
 
 class MalformedRows:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from molgraph.base.errors import DataError, StorageError
-from molgraph.base.paths import temporary_error
 from molgraph.chem.molfile import write_positions
 from molgraph.chem.smiles import is_mol, parse_smiles, write_smiles
 from molgraph.data.chunks import SAMPLE_ROWS, Chunk, Reader, recut
@@ -186,7 +183,7 @@ def _text(value: Any) -> str:
 
 
 class ParquetReader:
-    """A parquet file; standard input is spooled to disk first, since parquet is read from its end."""
+    """A parquet file; what cannot be read from its end (standard input, gzip) is held in memory."""
 
     smiles: str | None = None
     id: str | None = None
@@ -194,13 +191,13 @@ class ParquetReader:
 
     def __init__(self, source: str | Path, opened: Opened) -> None:
         self.name = opened.name
-        file: Any = None
-        if not opened.rereadable or Path(source).suffix.lower() in (".gz", ".gzip"):
-            with self._explained(), opened.stream() as stream:
-                file = _on_disk(stream)
-            weakref.finalize(self, file.close)
         with self._explained():
-            self._file = pq.ParquetFile(file or pa.OSFile(os.fsencode(source)))  # a text would have to be UTF-8
+            if opened.rereadable and Path(source).suffix.lower() not in (".gz", ".gzip"):
+                file = pa.OSFile(os.fsencode(source))  # a text would have to be UTF-8
+            else:
+                with opened.stream() as stream:
+                    file = pa.BufferReader(stream.read())
+            self._file = pq.ParquetFile(file)
         self.names = list(self._file.schema_arrow.names)
         check_unique(self.names, self.name)
 
@@ -223,23 +220,6 @@ class ParquetReader:
             yield
         except (pa.ArrowException, *DAMAGED) as error:
             raise broken(self.name, error) from None
-
-
-def _on_disk(stream: IO[bytes]) -> IO[bytes]:
-    """A temporary file with all that a stream gives."""
-    try:
-        file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the reader
-    except OSError as error:
-        raise temporary_error(error) from error
-    while piece := stream.read(1 << 20):
-        try:
-            file.write(piece)
-            file.flush()
-        except OSError as error:
-            with suppress(OSError):  # it flushes what is left, and fails again
-                file.close()
-            raise temporary_error(error) from error
-    return file
 
 
 def without_views(table: pa.Table) -> pa.Table:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from molgraph.base.errors import DataError
-from molgraph.chem.molfile import MAX_LINE, SDRecord, field_names, read_records
+from molgraph.chem.molfile import FIELD, MAX_LINE, SDRecord, read_records
 from molgraph.data.chunks import GEOMETRY, MOLBLOCK, REASON, SAMPLE_ROWS, Chunk, check_size, recut
 from molgraph.data.columns import is_smiles_name
 from molgraph.data.csv_repair import MARKED, is_torn, shown, tell_marked
@@ -121,7 +121,9 @@ class RecordReader(_LineReader):
         self._records = list(read_records(self._head_lines(), molecules=False))
         fields = dict.fromkeys(name for record in self._records for name in record.fields)
         if opened.rereadable and not opened.whole:
-            fields |= dict.fromkeys(islice(self._field_names(), MAX_FIELDS + 1))
+            for line in self._lines():
+                if line[0] == ">" and (name := FIELD.match(line)) and len(fields) <= MAX_FIELDS:
+                    fields[name[1]] = None
         if len(fields) > MAX_FIELDS:
             raise DataError(f"{self.name} has more than {MAX_FIELDS:,} fields", hint="is it an SD file?")
         self._fields = {shown(name): name for name in fields if name not in ("smiles", self.TITLE)}
@@ -129,16 +131,6 @@ class RecordReader(_LineReader):
             self._fields[next(n for k in count(2) if (n := f"{name}_{k}") not in self._fields)] = name
         self.names = ["smiles", self.TITLE, *self._fields]
         self.id = self.TITLE if any(record.title for record in self._records) else None
-
-    def _field_names(self) -> Iterator[str]:
-        if self._opened.encoding != "utf-8":
-            yield from field_names(line.encode() for line in self._lines())
-            return
-        try:
-            with self._opened.stream() as stream:
-                yield from field_names(iter(lambda: stream.read(1 << 20), b""), MARKED)
-        except DAMAGED as error:
-            raise broken(self.name, error) from None
 
     def _table(self, records: list[SDRecord], columns: list[str]) -> pa.Table:
         own = {"smiles": [r.smiles for r in records], self.TITLE: [r.title for r in records]}

@@ -19,11 +19,8 @@ _GZIP = b"\x1f\x8b"
 _PACKED = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard", b"PK\x03\x04": "zip"}
 #: what reading a stream raises where it ends early, fails its checksum or cannot be unpacked
 DAMAGED = (EOFError, OSError, zlib.error)
-# The first bytes of a text whose first character is a mark (byte order) or ASCII; the longer ones come first.
+# The first bytes of a text whose first character is a mark (byte order) or ASCII.
 _FIRST_BYTES = (
-    (rb"\xff\xfe\0\0|\0\0\xfe\xff", "utf-32"),
-    (rb"[^\0]\0\0\0", "utf-32-le"),
-    (rb"\0\0\0[^\0]", "utf-32-be"),
     (rb"\xff\xfe|\xfe\xff", "utf-16"),
     (rb"[^\0]\0[^\0]\0", "utf-16-le"),
     (rb"\0[^\0]\0[^\0]", "utf-16-be"),
@@ -70,7 +67,7 @@ class Opened:
 
     @property
     def encoding(self) -> str:
-        """UTF-16 or UTF-32 where the first bytes show it, else UTF-8."""
+        """UTF-16 where the first bytes show it, else UTF-8."""
         return next((name for first, name in _FIRST_BYTES if re.match(first, self.sample)), "utf-8")
 
     @property

@@ -51,12 +51,12 @@ def test_boosted_trees_without_temporary_files(place: Place) -> None:
 
 
 @pytest.mark.parametrize("place", [full, gone])
-def test_packed_parquet_without_temporary_files(place: Place, tmp_path: Path, rng: np.random.Generator) -> None:
+def test_packed_parquet_needs_no_temporary_files(place: Place, tmp_path: Path, rng: np.random.Generator) -> None:
     plain, packed = tmp_path / "t.parquet", tmp_path / "t.parquet.gz"
     pd.DataFrame({"smiles": "CCO", "y": rng.normal(size=2000)}).to_parquet(plain)
     packed.write_bytes(gzip.compress(plain.read_bytes()))
-    with place(), pytest.raises(StorageError, match=UNWRITABLE):
-        read_table(packed)
+    with place():
+        assert len(read_table(packed)) == 2000
     packed.write_bytes(packed.read_bytes()[:-9])
     with pytest.raises(DataError, match="cannot be read to its end"):  # no fault of the disk's
         read_table(packed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import re
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +15,13 @@ from hypothesis import strategies as st
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, UsageError
-from molgraph.chem.molfile import field_names
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.read import read_table
 from molgraph.data.table import make_table
 from tests.data.chunked import iter_tables
 
 NASTY = Path(__file__).resolve().parent.parent / "nasty.tsv"
-UNICODE = ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
+UNICODE = ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be")
 SMALL = "smiles,y,id\nCCO,1.5,007\nCCN,,NA\n,2.5,x\n"
 
 
@@ -137,14 +135,6 @@ def test_a_field_of_late_records_is_a_column(tmp_path: Path, monkeypatch: pytest
     table = read_table(path, targets=["late one"])
     assert len(table) == 21 and table.y[-1, 0] == 7 and np.isnan(table.y[:-1]).all()
     assert [len(t) for t in iter_tables(path, chunk_rows=20, targets=["late one:regression"])] == [20, 1]
-
-
-@given(st.lists(st.sampled_from(["> <a>", ">  <b c> (1)", "x", "", "> <a>b>", "$$$$", ">"])), st.integers(1, 9))
-def test_names_of_fields_are_those_of_the_records_wherever_bytes_are_cut(lines, size: int) -> None:
-    text = "\n".join(["M  END", *lines, ""]).encode()
-    found = list(field_names(text[i : i + size] for i in range(0, len(text), size)))
-    expected = [m[1] for line in lines if (m := re.match(r"^>.*?<(.*)>", line))]
-    assert found == list(dict.fromkeys(expected))
 
 
 def test_the_nasty_list_row_by_row(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Lines of SMILES and SD files in UTF-16 and UTF-32 are read as those in UTF-8."""
+"""Lines of SMILES and SD files in UTF-16 are read as those in UTF-8."""
 
 from __future__ import annotations
 
