@@ -104,4 +104,4 @@ class ViewedColumn:
     def _made(self, values: np.ndarray) -> GraphStore:
         featuriser = copy(self.featuriser)
         featuriser.as_written = None if featuriser.as_written is None else True
-        return featuriser.featurise(values, spec=self.spec)
+        return featuriser.featurise(list(values), spec=self.spec)
