@@ -85,31 +85,20 @@ class _Space:
 
     def exclude(self, order: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """int64 [n]: clusters of the rows, centres taken in the order given."""
-        n = len(self.table)
+        n, made = len(self.table), 0
         cluster_of = np.full(n, -1, dtype=np.int64)
-        made, done = 0, 0
+        size = np.empty(n, dtype=np.int64)
+        size[order] = counts
         with bar("clusters", total=n) as progress:
-            while done < n:
-                ahead = order[done:]
-                open_ahead = np.flatnonzero(cluster_of[ahead] < 0)[:_BLOCK]
-                if not len(open_ahead):
-                    break
-                centres, crowd = ahead[open_ahead], counts[done:][open_ahead]
-                if crowd[0] <= 1:  # from here on every row that is left has no neighbour but itself
-                    alone = ahead[cluster_of[ahead] < 0]
-                    cluster_of[alone] = made + np.arange(len(alone))
-                    break
-                free = np.flatnonzero(cluster_of < 0)
+            while len(order) and size[order[0]] > 1:
+                centres, free = order[:_BLOCK], np.flatnonzero(cluster_of < 0)
                 free = free[(free >= self.low[centres].min()) & (free < self.high[centres].max())]
-                near = self.neighbours(centres, free)
-                for centre, close in zip(centres, near, strict=True):
-                    if cluster_of[centre] >= 0:
-                        continue
-                    members = free[close]
-                    members = members[cluster_of[members] < 0]
-                    cluster_of[members] = made
-                    cluster_of[centre] = made
-                    made += 1
-                progress.advance(int(open_ahead[-1]) + 1)
-                done += int(open_ahead[-1]) + 1
+                for centre, close in zip(centres, self.neighbours(centres, free), strict=True):
+                    if cluster_of[centre] < 0:
+                        members = free[close]
+                        cluster_of[members[cluster_of[members] < 0]] = cluster_of[centre] = made
+                        made += 1
+                before, order = len(order), order[cluster_of[order] < 0]
+                progress.advance(before - len(order))
+        cluster_of[order] = made + np.arange(len(order))  # no row that is left has a neighbour but itself
         return cluster_of

@@ -29,38 +29,24 @@ _FEW_BONDS = 70
 # FpDensity* (together they cost several times what is kept; Ipc also overflows float32), BCUT2D_* and
 # *PartialCharge (an error, or no value, for metals), and counts of stereo centres (the graph models see no
 # stereo either).
-_SINGLE: dict[str, Callable[[Chem.Mol], float]] = {
+_OTHERWISE: dict[str, Callable[[Chem.Mol], float]] = {  # those whose function has another name than Calc...
     "MolWt": rd._CalcMolWt,
-    "TPSA": rd.CalcTPSA,
-    "LabuteASA": rd.CalcLabuteASA,
-    "FractionCSP3": rd.CalcFractionCSP3,
     "HeavyAtomCount": Chem.Mol.GetNumHeavyAtoms,
     "NHOHCount": rd.CalcNumLipinskiHBD,
     "NOCount": rd.CalcNumLipinskiHBA,
     "NumHAcceptors": rd.CalcNumHBA,
     "NumHDonors": rd.CalcNumHBD,
-    "NumHeteroatoms": rd.CalcNumHeteroatoms,
-    "NumRotatableBonds": rd.CalcNumRotatableBonds,
-    "NumAmideBonds": rd.CalcNumAmideBonds,
     "RingCount": rd.CalcNumRings,
-    "NumHeterocycles": rd.CalcNumHeterocycles,
-    "NumAromaticRings": rd.CalcNumAromaticRings,
-    "NumAromaticCarbocycles": rd.CalcNumAromaticCarbocycles,
-    "NumAromaticHeterocycles": rd.CalcNumAromaticHeterocycles,
-    "NumAliphaticRings": rd.CalcNumAliphaticRings,
-    "NumAliphaticCarbocycles": rd.CalcNumAliphaticCarbocycles,
-    "NumAliphaticHeterocycles": rd.CalcNumAliphaticHeterocycles,
-    "NumSaturatedRings": rd.CalcNumSaturatedRings,
-    "NumSaturatedCarbocycles": rd.CalcNumSaturatedCarbocycles,
-    "NumSaturatedHeterocycles": rd.CalcNumSaturatedHeterocycles,
-    "NumSpiroAtoms": rd.CalcNumSpiroAtoms,
-    "NumBridgeheadAtoms": rd.CalcNumBridgeheadAtoms,
-    "HallKierAlpha": rd.CalcHallKierAlpha,
-    "Kappa1": rd.CalcKappa1,
-    "Kappa2": rd.CalcKappa2,
-    "Kappa3": rd.CalcKappa3,
-    **{f"Chi{i}v": getattr(rd, f"CalcChi{i}v") for i in range(5)},
 }
+_RINGS = ("Rings", "Carbocycles", "Heterocycles")
+_NAMED = (
+    *("MolWt", "TPSA", "LabuteASA", "FractionCSP3", "HeavyAtomCount", "NHOHCount", "NOCount", "NumHAcceptors"),
+    *("NumHDonors", "NumHeteroatoms", "NumRotatableBonds", "NumAmideBonds", "RingCount", "NumHeterocycles"),
+    *(f"Num{kind}{rings}" for kind in ("Aromatic", "Aliphatic", "Saturated") for rings in _RINGS),
+    *("NumSpiroAtoms", "NumBridgeheadAtoms", "HallKierAlpha", "Kappa1", "Kappa2", "Kappa3"),
+    *(f"Chi{i}v" for i in range(5)),
+)
+_SINGLE = {name: _OTHERWISE.get(name) or getattr(rd, f"Calc{name}") for name in _NAMED}
 PATHS = {f"{name}{n}{kind}": n for name, kind in (("Chi", "v"), ("Chi", "n"), ("Kappa", "")) for n in (2, 3, 4)}
 _CHARGE_BINS = tuple(f"PEOE_VSA{i}" for i in range(1, 15))
 

@@ -15,12 +15,13 @@ from molgraph.chem.smiles import parse_smiles
 _LATER: tuple[str, ...] = (
     "SPS",
     "AvgIpc",
+    "Phi",
     "NumAmideBonds",
-    "NumAtomStereoCenters",
     "NumBridgeheadAtoms",
     "NumHeterocycles",
+    "NumSpiroAtoms",
 )
-_LATER += ("NumSpiroAtoms", "NumUnspecifiedAtomStereoCenters", "Phi")
+_LATER += ("NumAtomStereoCenters", "NumUnspecifiedAtomStereoCenters")
 _FUNCTIONS = {name: function for name, function in rdkit_list._descList if name not in _LATER and name[:4] != "BCUT"}
 NAMES_200: tuple[str, ...] = tuple(sorted(_FUNCTIONS))
 #: heavy atoms from which a descriptor is not computed: its time grows as a power of their number (Ipc is then beyond

@@ -83,16 +83,8 @@ def read_table(
         >>> list(table.status), table.y[:, 0]
         (['ok', 'missing', 'ok'], array([1.5, 2. , nan]))
     """
-    columns: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "geometry": geometry}
-    columns |= {
-        "id": id,
-        "weight": weight,
-        "features": features,
-        "split": split,
-        "targets": targets,
-        "need_targets": need_targets,
-        "log": log,
-    }
+    columns: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "geometry": geometry, "id": id, "weight": weight}
+    columns |= {"features": features, "split": split, "targets": targets, "need_targets": need_targets, "log": log}
     return _handle(read_source(source, Reading(decimal, qualifiers, unit), **columns).table, on_error)
 
 
