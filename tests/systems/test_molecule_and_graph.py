@@ -17,6 +17,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from torch import nn
 
 import molgraph
 from molgraph.base.contracts import Prediction, Target
@@ -86,36 +87,38 @@ def logp(mol: Chem.Mol) -> float:
     return float(Crippen.MolLogP(mol))
 
 
-@pytest.mark.system("structpool", rung="works", null="clusters with and without the random field predict alike")
+@pytest.mark.system("structpool", rung="works")
 def test_the_random_field_lowers_the_error(off: str, effect: Effect) -> None:
     """The claim of the paper's tables, beside the same clusters without the field (DiffPool's pooling)."""
     how = {"d_hidden": 16, "k": 8}
-    plain = [trained("structpool", logp, 8, seed, n_iter=0, **how)[1] for seed in range(2)]
-    own = [trained("structpool", logp, 8, seed, **how)[1] for seed in range(2)]
+    plain = [trained("structpool", logp, 8, seed, n_iter=0, **how)[1] for seed in range(4)]
+    own = plain if off else [trained("structpool", logp, 8, seed, **how)[1] for seed in range(4)]
     shares = [a / b for a, b in zip(own, plain, strict=True)]
     beside = {"without, error / variance": plain, "with": own}
     effect("squared error of logP / without the random field", shares, at_most=0.9, beside=beside)
 
 
-@pytest.mark.system("rfm", rung="works")
+@pytest.mark.system("rfm", rung="works", null="0.98 with 1,500 molecules, width 64, 30 epochs: too long for a check")
 def test_the_norm_of_a_bonds_state_finds_the_bonds_that_decide(off: str, effect: Effect) -> None:
     """Tacchetti et al. 2019: the label counts bonds from an aromatic carbon to N or O; ROC AUC among all bonds."""
-    pattern, found = Chem.MolFromSmarts("c-[#7,#8]"), []
-    smiles = list(molecules()[800:1000])
+    pattern, smiles = Chem.MolFromSmarts("c-[#7,#8]"), list(molecules()[800:1000])
+    count = lambda mol: float(len(mol.GetSubstructMatches(pattern)))  # noqa: E731
     store = featurize(smiles)
     batch = collate(store, np.arange(len(smiles)))
     deciding = [{frozenset(m) for m in Chem.MolFromSmiles(text).GetSubstructMatches(pattern)} for text in smiles]
-    for seed in range(2):
-        count = lambda mol: float(len(mol.GetSubstructMatches(pattern)))  # noqa: E731
-        torch.manual_seed(seed)
-        encoder = RFM(store.spec, d_hidden=16, rounds=1)  # with random weights
-        if not off:
-            encoder = trained("rfm", count, 12, seed, d_hidden=16, rounds=1)[0].ready().network.encoder
+
+    def found(encoder: nn.Module) -> float:
         with torch.no_grad():
             values = Salience().explain(encoder, batch, smiles).values
         known = [frozenset((a, b)) in deciding[i] for i, a, b in values[["molecule", "atom", "other"]].to_numpy()]
-        found.append(float(roc_auc_score(known, values["value"])))
-    effect("ROC AUC of the encoder's edge norms", found, at_least=0.9)
+        return float(roc_auc_score(known, values["value"]))
+
+    own, untrained = [], []
+    for seed in range(2):
+        torch.manual_seed(seed)
+        untrained.append(found(RFM(store.spec, d_hidden=16, rounds=1)))
+        own.append(found(trained("rfm", count, 12, seed, d_hidden=16, rounds=1)[0].ready().network.encoder))
+    effect("ROC AUC of the encoder's edge norms", own, at_least=0.9, beside={"without training": untrained})
 
 
 @pytest.mark.system("neural-graph-fingerprints", rung="works")

@@ -32,7 +32,7 @@ QUICK = {
     "pretrain": "--epochs 1 --batch-size 16 --threads 1",
     "train-generator": "--epochs 1 --batch-size 16 --threads 1",
     "optimise": "--budget 40 --batch 10 --no-compare --threads 1",
-    "temperature-sweep": "-n 100 --temperatures 0.5,1",
+    "study": "--seed 0",
     "bench run": "--dry-run --only dataset=freesolv,method=mean",
 }
 
