@@ -88,6 +88,11 @@ class Status:
     state: str
 
     @property
+    def shown(self) -> str:
+        """The state, and whether a part alone stands."""
+        return self.state + ", in part" * bool(self.built and self.missing)
+
+    @property
     def missing(self) -> bool:
         """Whether all or a part of it is still to be written."""
         return not self.built or all(each.card.part for each in self.built)
@@ -115,6 +120,49 @@ VERBS = (
         "molgraph.generate.diversity",
         "Parker-Holder et al. 2020, NeurIPS",
         "molgraph optimise jtvae-zinc --oracle qed --search bayes --diversity 0.7 -o best.csv",
+    ),
+    Built(
+        SystemCard(
+            "adamw-sgdw",
+            left_out="the same of plain gradient descent",
+            off="adam",
+            beside=("adam with the penalty in its gradient",),
+            modules=("molgraph.train.phases",),
+            part=True,
+        ),
+        "optimizer",
+        "adamw",
+        "molgraph.train.optimizers",
+        "Loshchilov and Hutter 2019, ICLR",
+        "molgraph train dataset:chembl2321810 -m dmpnn --optimizer adamw --weight-decay 0.1",
+    ),
+    Built(
+        SystemCard(
+            "smoothness-clipped-gd",
+            left_out="the probe of smoothness, and a limit that it sets",
+            off="--gradient-clip 1000",
+            beside=("steps as they are",),
+            part=True,
+        ),
+        "option",
+        "--gradient-clip",
+        "molgraph.train.engine",
+        "Zhang et al. 2020, ICLR",
+        "molgraph train dataset:chembl2321810 -m dmpnn --gradient-clip 0.1",
+    ),
+    Built(
+        SystemCard(
+            "musicvae",
+            left_out="the decoder of two levels, and vectors of attributes; the way between two molecules stands",
+            off="--path linear",
+            beside=("a straight line",),
+            part=True,
+        ),
+        "verb",
+        "latent interpolate",
+        "molgraph.api.latent_space",
+        "Roberts et al. 2018, ICML",
+        "molgraph latent interpolate jtvae-zinc CCO c1ccccc1O -o way.csv",
     ),
     Built(
         SystemCard(

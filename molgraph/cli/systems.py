@@ -21,8 +21,8 @@ has its parameters.
 
 absent: not written. built: it stands, and its checks have not passed. exact: it equals a library, an enumeration or its
 equations. works: its effect is shown beside its baselines as well. honest null: the effect was looked for and is not
-there; the figure says so. stale: the code has changed since its checks were run. Of a system that stands in part, what
-is left out is told. With the mechanism taken out, each check fails.
+there; the figure says so. stale: the code has changed since its checks were run. in part: what is left out is a part of
+the system itself. With the mechanism taken out, each check fails.
 """
 
 
@@ -74,7 +74,7 @@ def systems(
     else:
         for each in shown:
             row = each.system
-            print(f"{each.id}  [{each.state}]" + (f"  {row.summary} ({row.family}, {row.wave})" if row else ""))
+            print(f"{each.id}  [{each.shown}]" + (f"  {row.summary} ({row.family}, {row.wave})" if row else ""))
             for made in each.built:
                 left = f"\n    left out: {made.card.left_out}" if made.card.left_out else ""
                 print(f"  {made.kind} {made.name}, {made.place}\n    {made.command}{left}")
@@ -99,10 +99,11 @@ def page(shown: list[Status]) -> str:
     mine = [(each, row, made) for each, row in ours for made in each.built if made.module.startswith("molgraph.")]
     others = [made for each in shown if not each.system for made in each.built if made.module.startswith("molgraph.")]
     counts = {state: sum(each.state == state for each, _ in ours) for state in {each.state: 0 for each, _ in ours}}
-    text = f"{PAGE}\n{', '.join(f'{n} {state}' for state, n in counts.items())}: {len(ours)}.\n"
+    halves = sum(bool(each.built) and each.missing for each, _ in ours)
+    text = f"{PAGE}\n{', '.join(f'{n} {state}' for state, n in counts.items())}: {len(ours)}, {halves} in part.\n"
     links = {made: f"[{made.kind} {made.name}](../{made.place})" for _, _, made in mine}
     rows = [
-        [each.id, each.state, f"{links[made]}: {row.summary}", row.paper, made.card.left_out, f"`{made.command}`"]
+        [each.id, each.shown, f"{links[made]}: {row.summary}", row.paper, made.card.left_out, f"`{made.command}`"]
         for each, row, made in mine
     ]
     text += _section("Built", ["system", "state", "what it is", "paper", "left out", "shown by"], rows)
@@ -112,7 +113,7 @@ def page(shown: list[Status]) -> str:
     text += _section("Effects (95% intervals over seeds)", ["system", "asked for", "measured", "beside"], rows)
     rows = [[m.card.id, f"[{m.kind} {m.name}](../{m.place})", m.paper, f"`{m.command}`"] for m in others]
     text += _section("Other published models", ["system", "what it is", "paper", "shown by"], rows)
-    absent = [row for each, row in ours if each.missing]
+    absent = [row for each, row in ours if not each.built]
     for family in dict.fromkeys(row.family for row in absent):
         rows = [[row.id, row.wave, row.summary, row.paper] for row in absent if row.family == family]
         text += _section(f"Absent: {family}", ["system", "wave", "what it gives", "paper"], rows)

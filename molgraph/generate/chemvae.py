@@ -77,6 +77,15 @@ TRAIN = "molgraph train-generator dataset:chembl2321810 -m chemvae"
             command=f"{TRAIN} -s params.posterior=planar -o generator.mgm",
             modules=("molgraph.nn.bottlenecks.flows", *MODULES),
         ),
+        SystemCard(
+            "normalizing-flows",
+            left_out="coupling layers, the inverse, a prior or a density of data: posteriors alone are bent",
+            off="-s params.posterior=gaussian",
+            beside=("posterior=gaussian",),
+            command=f"{TRAIN} -s params.posterior=radial -o generator.mgm",
+            modules=("molgraph.nn.flows", *MODULES),
+            part=True,
+        ),
     ),
 )
 class ChemVAE(NetworkGenerator, LatentGenerator):

@@ -9,6 +9,7 @@ from torch import nn
 
 from molgraph.base.ranges import Range, Width
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn.encoder import Encoded, Encoder
@@ -19,7 +20,17 @@ from molgraph.nn.sequences.convolution import Convolutions, Window
 @register(
     "encoder",
     "deepdta",
-    system="deepdta",
+    systems=(
+        SystemCard("deepdta"),
+        SystemCard(
+            "mt-dti",
+            left_out="the pretrained transformer of SMILES; the protein's side, the data and the index of pairs stand",
+            off="tokens",
+            beside=("drugs' means and proteins' means",),
+            modules=("molgraph.nn.sequences.convolution", "molgraph.evaluate.measures"),
+            part=True,
+        ),
+    ),
     command="molgraph train dataset:davis -m deepdta --epochs 2",
     summary="convolutions over letters: of proteins, SMILES, or both (drug-target affinity)",
     paper="Oeztuerk, Oezguer and Ozkirimli 2018, Bioinformatics 34:i821",

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
@@ -27,7 +28,17 @@ from molgraph.nn.walks import walk_returns
 @register(
     "encoder",
     "graphgps",
-    system="graphgps",
+    systems=(
+        SystemCard("graphgps"),
+        SystemCard(
+            "coordconv",
+            left_out="other encoders than graphgps; images",
+            off="-s params.walk=1",
+            beside=("a walk of one step, which says nothing",),
+            modules=("molgraph.nn.walks",),
+            part=True,
+        ),
+    ),
     summary="local messages and attention over all atoms",
     paper="Rampasek et al. 2022, NeurIPS; GINE: Hu et al. 2020, ICLR; walks: Dwivedi et al. 2022, ICLR",
     line=("atoms", "bonds; all atoms of the graph", "GINE; attention", "skip + perceptron", "mean", "supervised"),

@@ -33,7 +33,16 @@ from molgraph.nn.updates import GRU
 @register(
     "encoder",
     "mpnn",
-    systems=(SystemCard("mpnn", left_out="distances, which enn_s2s reads", off="gin", beside=("gin", "mean")),),
+    systems=(
+        SystemCard("mpnn", left_out="distances, which enn_s2s reads", off="gin", beside=("gin", "mean")),
+        SystemCard(
+            "albert",
+            left_out="texts, narrow embeddings, the loss of an order: rounds share their weights",
+            off="gin",
+            beside=("gin",),
+            part=True,
+        ),
+    ),
     summary="message passing between atoms: edge network, GRU, Set2Set",
     paper="Gilmer et al. 2017, ICML",
     line=("atoms", "bonds", "edge network", "GRU", "set2set", "supervised"),

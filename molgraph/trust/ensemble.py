@@ -11,12 +11,24 @@ import numpy as np
 
 from molgraph.base.contracts import Prediction
 from molgraph.base.ranges import Range
+from molgraph.base.systems import SystemCard
 from molgraph.trust.wrapper import LARGEST, Wrapper, register_wrapper
 
 
 @register_wrapper(
     "ensemble",
-    system="deep-ensembles",
+    systems=(
+        SystemCard("deep-ensembles"),
+        SystemCard(
+            "uncertainty-under-shift-benchmark",
+            left_out="the study: scores by distance of temperature, dropout and variational layers beside the ensemble",
+            off="-s params.n=1",
+            beside=("one member",),
+            command="molgraph train dataset:chembl2321810 -m ensemble",
+            modules=("molgraph.evaluate.measures", "molgraph.evaluate.screening"),
+            part=True,
+        ),
+    ),
     tags=("uncertainty",),
     summary="fits of one model from several seeds: their mean, and their spread, which is not calibrated",
     paper="Lakshminarayanan et al. 2017, NeurIPS 30",

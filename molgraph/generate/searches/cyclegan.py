@@ -14,14 +14,23 @@ from molgraph.base.systems import SystemCard
 from molgraph.generate.searches.latent import LatentSearch, Points
 from molgraph.generate.searches.translation import LatentCycleGAN
 
+COMMAND = "molgraph optimise jtvae-zinc --oracle qed --search cyclegan -o best.csv"
+
 
 @register(
     "search", "cyclegan", summary="translates poor molecules into good ones, unpaired",
     paper="Zhu et al. 2017, ICCV; Maziarka et al. 2020, J. Cheminf. 12:2",
     systems=(SystemCard(
         "cyclegan", off="sampling", beside=("sampling",), modules=("molgraph.generate.searches.translation",),
-        command="molgraph optimise jtvae-zinc --oracle qed --search cyclegan -o best.csv",
-    ),),
+        command=COMMAND,
+    ), SystemCard(
+        "gan", left_out="noise as the start, and a judge of generated molecules; maps of a latent space learn so",
+        off="sampling", beside=("sampling",), command=COMMAND,
+        modules=("molgraph.generate.searches.translation",), part=True,
+    ), SystemCard(
+        "lsgan", left_out="other losses beside it; images", off="sampling", beside=("sampling",), command=COMMAND,
+        modules=("molgraph.generate.searches.translation",), part=True,
+    )),
 )  # fmt: skip
 class CycleGANSearch(LatentSearch):
     """``z -> G(z)``, ``G`` learned from the poorer half of the scored points to the best quarter, learned again later.

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from molgraph.base.ranges import Range
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.nn.sequence import Mask, SequenceLayers, padded
 
 PIECE = 64  # places that are convolved at once: the least work on sequences of some hundred tokens
@@ -77,7 +78,15 @@ class StateSpace(nn.Module):
 @register(
     "sequence",
     "s4",
-    system="s4",
+    systems=(
+        SystemCard(
+            "s4",
+            left_out="the low-rank term of the state matrix",
+            off="convolution",
+            beside=("lstm", "convolution"),
+            command="molgraph train dataset:chembl2321810 -m tokens -s params.sequence=s4",
+        ),
+    ),
     summary="diagonal state space: a convolution to train, a recurrence to write",
     paper="Gu et al. 2022, NeurIPS (S4D); Gu, Goel and Re 2022, ICLR; Ozcelik et al. 2024, Nat. Commun. 15:6176",
 )

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from molgraph.base.ranges import NotNegative
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.train.callback import Callback, Compute
 from molgraph.train.objective import Loss, StepState
 
@@ -18,8 +19,9 @@ from molgraph.train.objective import Loss, StepState
     "l2-sp",
     summary="pulls weights towards those of the pretrained model",
     paper="Li et al. 2018, ICML",
-    system="l2-sp",
-    command="molgraph finetune encoder.mgm assay.csv -t Y --callback 'l2-sp(alpha=0.1)'",
+    systems=(SystemCard("l2-sp", off="--callback ''", beside=("all weights at once", "the head alone")),),
+    command="molgraph pretrain dataset:nci --epochs 2 -o encoder.mgm && "
+    "molgraph finetune encoder.mgm dataset:chembl2321810 --callback l2-sp -o model.mgm",
 )
 class L2SP(Callback):
     """``loss + alpha / 2 |w - w0|^2 + beta / 2 |v|^2`` for weights w that started at w0, and new weights v.

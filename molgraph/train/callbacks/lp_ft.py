@@ -7,6 +7,7 @@ from typing import Any
 from molgraph.base.errors import UsageError
 from molgraph.base.ranges import Positive, Share
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.train.callback import Callback, Phase
 
 
@@ -15,8 +16,9 @@ from molgraph.train.callback import Callback, Phase
     "lp-ft",
     summary="trains the head alone first, then all weights",
     paper="Kumar et al. 2022, ICLR",
-    system="lp-ft",
-    command="molgraph finetune encoder.mgm assay.csv -t Y --callback lp-ft",
+    systems=(SystemCard("lp-ft", off="--callback ''", beside=("all weights at once", "the head alone")),),
+    command="molgraph pretrain dataset:nci --epochs 2 -o encoder.mgm && "
+    "molgraph finetune encoder.mgm dataset:chembl2321810 --callback lp-ft -o model.mgm",
 )
 class LPFT(Callback):
     """Linear probing, then fine-tuning: a head that fits leaves the pretrained weights less to distort.

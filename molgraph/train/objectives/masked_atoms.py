@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from molgraph.base.ranges import Share
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.data.feature_layout import ATOM_BLOCKS, FEATURISER
 from molgraph.data.views.mask import chosen_rows, hidden
 from molgraph.train.inputs import Input
@@ -26,7 +27,17 @@ N_ELEMENTS = ATOM_BLOCKS[0]
 @register(
     "objective",
     "masked-atoms",
-    system="attribute-masking",
+    systems=(
+        SystemCard("attribute-masking"),
+        SystemCard(
+            "bert",
+            left_out="tokens and the transformer, atoms kept or drawn anew among the masked, the next sentence",
+            off="infograph",
+            beside=("the most common element",),
+            modules=("molgraph.data.views.mask",),
+            part=True,
+        ),
+    ),
     summary="predict the elements of masked atoms",
     paper="Hu et al. 2020, ICLR",
 )
