@@ -27,19 +27,12 @@ from molgraph.nn.relation import Relation
 @register(
     "encoder",
     "weave",
-    systems=(
-        SystemCard(
-            "weave",
-            left_out="pairs of an atom with itself; the dense layers after the histogram are the head's",
-            off="-s params.max_distance=1",
-            beside=("bonded pairs alone",),
-            modules=("molgraph.nn.pairs", "molgraph.nn.histogram_readouts"),
-        ),
-    ),
+    systems=(SystemCard("weave", left_out="pairs of an atom with itself", off="-s params.max_distance=1",
+        beside=("bonded pairs alone",), modules=("molgraph.nn.pairs", "molgraph.nn.histogram_readouts")),),
     summary="atoms and pairs, updated from each other",
     paper="Kearnes et al. 2016, J. Comput. Aided Mol. Des. 30:595",
     line=("atoms, atom pairs", "pair ends", "linear", "linear", "gaussian histogram", "supervised"),
-)
+)  # fmt: skip
 class Weave(AtomEncoder):
     """Molecular graph convolutions on atoms A and pairs of atoms P.
 
@@ -50,10 +43,9 @@ class Weave(AtomEncoder):
     ``P_ba`` are one row, so nothing depends on the order of atoms; memory grows with the pairs alone.
 
     Use it where atoms two bonds apart should exchange messages directly, or for its histogram. Known limits: pairs of
-    an atom with itself, which DeepChem has, are left out; 1,408 numbers a molecule are many for a few hundred
-    molecules; in the paper it did not outperform all fingerprint methods (Tox21, random splits:
-    ROC AUC 0.851, DeepChem's 0.842, a forest 0.857); it computes in single precision throughout; only molecules have
-    the ring feature.
+    an atom with itself are left out; 1,408 numbers a molecule are many for a few hundred molecules; in the paper it did
+    not outperform all fingerprint methods (Tox21, random splits: ROC AUC 0.851, DeepChem's 0.842, a forest 0.857); it
+    computes in single precision; only molecules have the ring feature.
 
     Args:
         spec: what the graphs hold.
@@ -90,10 +82,9 @@ class Weave(AtomEncoder):
         self.max_distance = max_distance
         self.limit = MatrixLimit.near("weave", d_hidden, max_matrix_gb, max_distance, "max_distance")
         d_atom, d_pair = spec.width("atom"), spec.width("bond") + max_distance + 1
-        self.weaves = nn.ModuleList(
-            _Module(d_hidden if t else d_atom, d_hidden if t else d_pair, d_hidden, norm, update_pairs=t < depth - 1)
-            for t in range(depth)
-        )
+        widths = [(d_hidden, d_hidden) if t else (d_atom, d_pair) for t in range(depth)]
+        last = depth - 1
+        self.weaves = nn.ModuleList(_Module(*w, d_hidden, norm, update_pairs=t < last) for t, w in enumerate(widths))
         self.dense, self.norm = nn.Linear(d_hidden, d_dense), make_part("norm", norm, d_dense)
         self.read_by(readout, d_dense)
 

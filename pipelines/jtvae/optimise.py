@@ -27,7 +27,6 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
 import molgraph  # noqa: E402
-from molgraph.api.optimising import latent_space  # noqa: E402
 from molgraph.base.paths import atomic_write, data_dir  # noqa: E402
 from molgraph.data.standardise import standardise  # noqa: E402
 from molgraph.data.table import Table  # noqa: E402
@@ -94,7 +93,7 @@ def zinc(how: argparse.Namespace) -> Table:
 def head_of(model: molgraph.Model, how: argparse.Namespace) -> Head:  # type: ignore[name-defined]
     """A property head that learned penalized logP on the latents of known molecules."""
     table = standardise(zinc(how), model.standardiser)
-    latents = latent_space(model).encode(table)
+    latents = model.method.encode(table)
     score = read_oracle("penalized_logp").score([str(text) for text in table.smiles]).value
     ok = latents.ok & np.isfinite(score)
     return fit_head(latents.mean[ok], score[ok], seed=how.seed)
@@ -110,7 +109,7 @@ def constrained(model: str, how: argparse.Namespace, folder: Path) -> tuple[dict
     done = {} if not path.exists() else {row["start"]: row for row in map(json.loads, path.read_text().splitlines())}
     if todo := [start for start in starts if start not in done]:
         loaded = molgraph.load(model)
-        head, space = head_of(loaded, how), latent_space(loaded)
+        head, space = head_of(loaded, how), loaded.method
         with path.open("a", encoding="utf-8") as file:
             for i, start in enumerate(todo):
                 row: dict[str, Any] = {"start": start}

@@ -10,7 +10,7 @@ import pytest
 
 from molgraph.base import registry
 from molgraph.base.errors import UsageError
-from molgraph.base.parameters import check_params, measure, type_hints
+from molgraph.base.parameters import check_params, type_hints
 from molgraph.train.make_method import make_method
 
 NAMED = [(kind, name) for kind in ("method", "encoder") for name in registry.names(kind)]
@@ -76,12 +76,3 @@ class Wrong:
         import inspect
 
         return [p for p in inspect.signature(cls.__init__).parameters if p != "self"]
-
-
-@pytest.mark.parametrize("name", registry.names("method"))
-def test_no_stored_method_has_a_whole_number_that_no_model_has(name: str) -> None:
-    cls = registry.get("method", name)
-    for parameter, hint in type_hints(cls).items():
-        if parameter not in ("seed", "return") and "int" in str(hint):
-            with pytest.raises(UsageError, match=f"{parameter} is .*, (which no model has|expected)"):
-                measure(cls, {"params": {parameter: 2**53}}, {})

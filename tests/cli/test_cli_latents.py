@@ -128,7 +128,7 @@ def test_neighbours_are_distinct_valid_others(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("latent", "encode", "gru.mgm", "in.csv"), 2, "gru proposes molecules without a latent space"),
+        (("latent", "encode", "gru.mgm", "in.csv"), 2, "proposes molecules without a latent space"),
         (("latent", "decode", "gru.mgm", "in.csv"), 2, "-m chemvae"),
         (("latent", "decode", "vae.mgm", "in.csv"), 3, "0 columns of latent vectors, the model 6: z0 to z5"),
         (("latent", "decode", "vae.mgm", "wide.csv"), 3, "7 columns of latent vectors, the model 6"),
