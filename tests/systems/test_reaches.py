@@ -41,6 +41,7 @@ def small(words: list[str]) -> list[str]:
     """The options that make the named members small."""
     text, chosen = " ".join(words), {}
     named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-m", "--model")]
+    named = [name for name in named if not name.endswith(".mgm")]  # a file has its size
     encoders = registry.names("encoder")
     for name in named or (["dmpnn"] if words[0] in ("train", "pretrain") else []):
         kind = "generator" if words[0] == "train-generator" else "encoder" if name in encoders else "method"
