@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from molgraph.api.systems import Built, Check, SystemCard, _state, built, source_of, statuses
+from molgraph.api.systems import Built, Check, _state, built, source_of, statuses
 from molgraph.base.registry import entry, register
 from molgraph.base.systems import table
 from molgraph.cli.main import app
