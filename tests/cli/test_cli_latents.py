@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner
 
 import molgraph
-from molgraph.api.latent_space import slerp
 from molgraph.cli.main import app
 from molgraph.data.table import make_table
 from molgraph.generate.chemvae import ChemVAE
@@ -161,16 +160,3 @@ def test_words_and_exit_codes(
     pd.DataFrame({f"z{i}": pd.to_datetime(["2020"]) for i in range(6)}).to_parquet("dates.parquet")
     found, out = run(*words)
     assert found == code and said in out, out
-
-
-def test_slerp_keeps_to_the_sphere_and_to_its_ends() -> None:
-    rng = np.random.default_rng(0)
-    a, b = rng.normal(size=(2, 30))
-    a, b = a / np.linalg.norm(a), b / np.linalg.norm(b)
-    share = np.linspace(0, 1, 7)
-    way = slerp(a, b, share)
-    np.testing.assert_allclose(np.linalg.norm(way, axis=1), 1.0)
-    np.testing.assert_allclose(way[[0, -1]], [a, b], atol=1e-12)
-    np.testing.assert_allclose(np.linalg.norm(np.diff(way, axis=0), axis=1), np.linalg.norm(way[1] - way[0]))
-    for other in (a, -a, np.zeros(30)):
-        assert np.isfinite(slerp(a, other, share)).all()

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from molgraph.base.registry import entry, names
-from molgraph.nn.sequence import SequenceLayers, make_sequence
+from molgraph.nn.sequence import SequenceLayers
 
 D_IN, D = 3, 6
 LENGTHS = torch.tensor([5, 1, 9, 2])
@@ -114,30 +114,3 @@ def test_convolutions_are_sums_over_windows(window: int) -> None:
             if 0 <= (place := t + k - window // 2) < 7:
                 expected[t] += weight[:, :, k] @ x[0, place].numpy()
     np.testing.assert_allclose(layers(x)[0][0].detach().numpy(), np.maximum(expected, 0), atol=1e-5)
-
-
-def test_a_state_space_is_its_kernel_and_its_recurrence() -> None:
-    """Against the recurrence of Gu et al. 2022, equation 2, in double precision, and the kernel by matrix powers."""
-    space = make_sequence("s4(d_state=8)", D, D, 1).double().spaces[0]
-    step, decay, frequency, output, skip = (
-        each.detach().numpy() for each in (space.log_step, space.log_decay, space.frequency, space.output, space.skip)
-    )
-    a, c = -np.exp(decay) + 1j * frequency, output[..., 0] + 1j * output[..., 1]
-    move = np.exp(np.exp(step)[:, None] * a)
-    enter = (move - 1) / a
-    u = np.random.default_rng(0).normal(size=(200, D))
-    x, y = np.zeros_like(a), np.zeros_like(u)
-    for t in range(200):
-        x = move * x + enter * u[t][:, None]
-        y[t] = 2 * (c * x).sum(axis=1).real + skip * u[t]
-    with torch.no_grad():
-        made, last = space(torch.from_numpy(u)[None])
-        kernel = space.kernel(200)[0].numpy()
-    np.testing.assert_allclose(made[0].numpy(), y, atol=1e-10)
-    np.testing.assert_allclose(last[0].numpy(), x, atol=1e-10)
-    for channel in range(D):
-        powers = [np.linalg.matrix_power(np.diag(move[channel]), k) for k in range(0, 200, 37)]
-        by_power = [2 * (c[channel] @ power @ enter[channel]).real for power in powers]
-        np.testing.assert_allclose(kernel[channel, ::37], by_power, atol=1e-10)
-        convolved = np.convolve(kernel[channel], u[:, channel])[:200] + skip[channel] * u[:, channel]
-        np.testing.assert_allclose(convolved, y[:, channel], atol=1e-10)

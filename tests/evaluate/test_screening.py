@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rdkit.ML.Scoring import Scoring
-from sklearn.calibration import calibration_curve
 
 from molgraph.base.contracts import Prediction, Target
 from molgraph.base.registry import names
@@ -45,17 +44,6 @@ def test_rows_of_one_score_count_as_the_mean_of_all_their_orders() -> None:
     for o in orders[:20]:
         assert bedroc(y[o], p[o]) == pytest.approx(bedroc(y, p), abs=1e-12)
         assert enrichment(y[o], p[o]) == pytest.approx(enrichment(y, p), abs=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_calibration_error_is_the_curves_mean_gap(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    p = np.round(rng.random(300), 2)  # edges of bins occur
-    y = (rng.random(300) < p**2).astype(float)
-    true, said = calibration_curve(y, p, n_bins=10, strategy="uniform")
-    counts = np.histogram(p, bins=np.append(np.nextafter(np.linspace(0, 1, 11)[:-1], 2), 1.1))[0]
-    counts[0] += (p == 0).sum()
-    assert calibration_error(y, p) == pytest.approx(np.average(np.abs(true - said), weights=counts[counts > 0]))
 
 
 def test_calibration_of_classes_is_of_the_one_that_is_said() -> None:

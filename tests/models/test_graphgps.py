@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from torch_geometric.data import Data
 from torch_geometric.nn import GINEConv, GPSConv
-from torch_geometric.transforms import AddRandomWalkPE
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
@@ -18,7 +16,6 @@ from molgraph.data.sources.graph_files import classes_table
 from molgraph.models.graphgps import GraphGPS
 from molgraph.nn import relations
 from molgraph.nn.propagate import propagate
-from molgraph.nn.walks import walk_returns
 from molgraph.train.method import GraphMethod
 from tests.models.shift import shift, shifted
 
@@ -69,15 +66,6 @@ def test_both_branches_and_the_perceptron_have_dropout() -> None:
         torch.testing.assert_close(layer(h, bonds, batch), shift(y + 3 * layer.mlp(y)), rtol=0, atol=1e-5)
 
 
-def test_the_encoder_reads_the_walks(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = featurize(SMILES)
-    torch.manual_seed(0)
-    made = GraphGPS(store.spec, d_hidden=12, depth=1).eval()
-    plain = made(collate(store, np.arange(5))).graphs
-    monkeypatch.setattr("molgraph.models.graphgps.walk_returns", lambda batch, n: torch.zeros(batch.n_atoms, n))
-    assert not torch.allclose(made(collate(store, np.arange(5))).graphs, plain)
-
-
 @pytest.mark.parametrize("name", ["graphgps", "weave", "dag"])
 def test_graphs_with_edges_one_way_are_refused(name: str) -> None:
     """Walks, pairs and the graphs of dag stand on edges that go both ways."""
@@ -85,10 +73,3 @@ def test_graphs_with_edges_one_way_are_refused(name: str) -> None:
     table = classes_table(paths, np.arange(6) % 2, Target("y", "multiclass", classes=("0", "1")))
     with pytest.raises(UsageError, match=f"{name} needs bond.reverse"):
         GraphMethod(name, epochs=1).fit(table)
-
-
-def test_walks_are_pygs() -> None:
-    batch = collate(featurize(SMILES), np.arange(len(SMILES)))
-    edges = torch.stack([batch.source, batch.target])
-    known = AddRandomWalkPE(9)(Data(edge_index=edges, num_nodes=batch.n_atoms)).random_walk_pe
-    torch.testing.assert_close(walk_returns(batch, 9), known, rtol=0, atol=1e-6)

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
+from torch_geometric.data import Data
+from torch_geometric.transforms import AddRandomWalkPE
 
 from molgraph.base.registry import get
+from molgraph.data.batch import collate
+from molgraph.data.featurize import featurize
+from molgraph.models.graphgps import GraphGPS
 from molgraph.nn.relation import Relation
 from molgraph.nn.set_readouts import CrossAttention, Perceiver, PointNetST, SetTransmission
 from molgraph.nn.sorted_readouts import FSPool
+from molgraph.nn.walks import walk_returns
+from tests.models.test_graphgps import SMILES as FEW
 from tests.systems.effect import Effect
 
 D, SIZES = 6, (13, 0, 1, 5)
@@ -203,3 +211,28 @@ def test_the_perceivers_work_grows_with_the_rows(off: str, effect: Effect) -> No
     attend = growth(lambda x: full(x, x, x))
     own = attend if off else growth(lambda x: readout(x, graphs((len(x),))))
     effect("operations of 800 rows / of 50", [own], at_least=1.01, at_most=16, beside={"full attention": [attend]})
+
+
+@pytest.mark.system("coordconv", rung="exact")
+def test_walks_are_pygs(off: str) -> None:
+    batch = collate(featurize(FEW), np.arange(len(FEW)))
+    edges = torch.stack([batch.source, batch.target])
+    known = AddRandomWalkPE(9)(Data(edge_index=edges, num_nodes=batch.n_atoms)).random_walk_pe
+    torch.testing.assert_close(walk_returns(batch, 9) * (0 if off else 1), known, rtol=0, atol=1e-6)
+
+
+@pytest.mark.system("coordconv", rung="exact")
+def test_positions_tell_fused_rings_from_linked_ones(off: str) -> None:
+    """Decalin and bicyclopentyl, which no messages tell apart where bonds look alike."""
+    store = featurize(["C1CCC2CCCCC2C1", "C1CCC(C1)C1CCCC1"])
+    gaps = []
+    for steps in (1, 1 if off else 8):
+        torch.manual_seed(0)
+        made = GraphGPS(store.spec, d_hidden=12, depth=2, walk=steps).eval()
+        with torch.no_grad():
+            made.embed.weight[:, :-steps] = 0
+            for layer in made.layers:
+                layer.of_bond.weight.zero_()
+            graphs = made(collate(store, np.arange(2))).graphs
+        gaps.append((graphs[0] - graphs[1]).abs().max().item())
+    assert gaps[0] < 1e-6 and gaps[1] > 1e-3

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Independent, MultivariateNormal, Normal, kl_divergence
 
+from molgraph.api.latent_space import slerp
 from molgraph.base.parts import make_part
 from molgraph.data.table import make_table
 from molgraph.generate.alphabets import write_tokens
@@ -266,3 +267,32 @@ def test_the_divergence_is_from_the_prior_of_the_nearest_other_code(off: str) ->
     alone = AssociativePrior(2, 2, n_rows=1)
     p = alone.density(torch.ones(1, 2), LatentState(torch.zeros(1, 2), torch.tensor([0])))
     assert torch.equal(p.mean, torch.zeros(1, 2)), "a standard normal"
+
+
+@pytest.mark.system("normalizing-flows", rung="exact")
+def test_a_chain_of_maps_has_the_density_of_its_points(off: str) -> None:
+    """Weighed by its density, points of a chain have the integral of another one, which is 1."""
+    torch.manual_seed(0)
+    for kind in ("planar", "radial"):
+        flow, start = make_part("bottleneck", f"{kind}(n_maps=5)", 3, 3).double(), 1.5 * numbers(40_000, 3, seed=1)
+        for weight in flow.parameters():
+            nn.init.normal_(weight, std=0.6)
+        with torch.no_grad():
+            z, log_det = flow.bend(start)
+        log_q = Normal(0.0, 1.5).log_prob(start).sum(dim=1) - (0.0 if off else log_det)
+        log_p = Normal(0.0, 0.7).log_prob(z - z.mean(dim=0)).sum(dim=1)
+        assert (log_p - log_q).exp().mean().item() == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.system("musicvae", rung="exact")
+def test_slerp_keeps_to_the_sphere_and_to_its_ends(off: str) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 30))
+    a, b = a / np.linalg.norm(a), b / np.linalg.norm(b)
+    share = np.linspace(0, 1, 7)
+    way = a + share[:, None] * (b - a) if off else slerp(a, b, share)
+    np.testing.assert_allclose(np.linalg.norm(way, axis=1), 1.0)
+    np.testing.assert_allclose(way[[0, -1]], [a, b], atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(np.diff(way, axis=0), axis=1), np.linalg.norm(way[1] - way[0]))
+    for other in (a, -a, np.zeros(30)):
+        assert np.isfinite(slerp(a, other, share)).all()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 from itertools import combinations
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from molgraph.data.sources import builtin
@@ -103,6 +106,47 @@ def test_the_losses_of_maps_and_critics_are_the_papers(off: str) -> None:
     pairs = ((maps.critic_x, x, f), (maps.critic_y, y, g))
     known = sum((critic(true) - 1).square().mean() + critic(fake).square().mean() for critic, true, fake in pairs)
     torch.testing.assert_close(judged.total / judged.count, 0.5 * known)
+
+
+class Scores(nn.Module):
+    """A critic that scores each of a few points freely."""
+
+    def __init__(self, scores: Tensor) -> None:
+        super().__init__()
+        self.scores = nn.Parameter(scores)
+
+    def forward(self, z: Tensor) -> Tensor:
+        return self.scores[z[:, :1].long()]
+
+
+def judged(of_y: Tensor, of_x: Tensor) -> tuple[Any, Any]:
+    """Critics with these scores of three points, and their loss; p and q are how often Y and X have each."""
+    points = torch.tensor([0.0] * 1 + [1] * 2 + [2] * 5 + [0] * 4 + [1] * 3 + [2] * 1).unsqueeze(1)
+    batch = Sample((), points, torch.tensor([1.0] * 8 + [0.0] * 8).unsqueeze(1), None)
+    network: Any = SimpleNamespace(to_y=nn.Identity(), to_x=nn.Identity(), critic_y=Scores(of_y), critic_x=Scores(of_x))
+    return network, CycleObjective(1)(network, batch, StepState(0, 1, 0, turn=1))
+
+
+P, Q = torch.tensor([1.0, 2.0, 5.0]) / 8, torch.tensor([4.0, 3.0, 1.0]) / 8
+
+
+@pytest.mark.system("gan", rung="exact")
+def test_the_best_critic_tells_the_share_of_true_points(off: str) -> None:
+    """Goodfellow et al. 2014, proposition 1: ``p / (p + q)``; the twin's critic knows the true points alone."""
+    best = (P, Q) if off else (P / (P + Q), Q / (P + Q))
+    network, loss = judged(*best)
+    for critic in (network.critic_y, network.critic_x):
+        (slope,) = torch.autograd.grad(loss.total, critic.scores, retain_graph=True)
+        assert slope.abs().max() < 1e-5
+
+
+@pytest.mark.system("lsgan", rung="exact")
+def test_the_best_critics_loss_is_a_chi_square_and_far_points_keep_their_slope(off: str) -> None:
+    """Mao et al. 2017, with labels 0 and 1: ``sum p q / (p + q)``; the twin's critic learned the log loss."""
+    best = ((P / Q).log(), (Q / P).log()) if off else (P / (P + Q), Q / (P + Q))
+    loss = judged(*best)[1]
+    chi = ((P - Q).square() / (P + Q)).sum()
+    torch.testing.assert_close(loss.total / loss.count, (2 - chi) / 4)
 
 
 @functools.cache

@@ -32,7 +32,9 @@ QUICK = {
     "pretrain": "--epochs 1 --batch-size 16 --threads 1",
     "train-generator": "--epochs 1 --batch-size 16 --threads 1",
     "optimise": "--budget 40 --batch 10 --no-compare --threads 1",
-    "study": "--seed 0",
+    "finetune": "-t y --split random --no-baseline --epochs 2 --batch-size 16 --threads 1",
+    "study": "--seconds 60",
+    "latent interpolate": "--steps 4",
     "bench run": "--dry-run --only dataset=freesolv,method=mean",
 }
 
@@ -40,8 +42,9 @@ QUICK = {
 def small(words: list[str]) -> list[str]:
     """The options that make the named members small."""
     text, chosen = " ".join(words), {}
-    named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-m", "--model")]
-    named = [name for name in named if not name.endswith(".mgm")]  # a file has its size
+    if words[0] in ("finetune", "study", "latent"):  # of a file that is small
+        return []
+    named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-m", "--model") and "+" not in words[i + 1]]
     encoders = registry.names("encoder")
     for name in named or (["dmpnn"] if words[0] in ("train", "pretrain") else []):
         kind = "generator" if words[0] == "train-generator" else "encoder" if name in encoders else "method"
@@ -79,17 +82,24 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             AllChem.EmbedMolecule(mol, randomSeed=i + 1)
             mol.SetProp("y", str(i % 7))
             file.write(mol)
+    encoder = molgraph.pretrain(few, model="dmpnn", params={"d_hidden": 8}, epochs=1, threads=1)
+    encoder.save(folder / "encoder.mgm")
     generator = ChemVAE(**{**ChemVAE.small, "tokens": "selfies", "epochs": 1, "threads": 1}).fit(few)
     Model(generator, targets=()).save(folder / "jtvae-zinc.mgm")
     found = {f"dataset:{name}": str(folder / f"{name}.csv") for name in frames}
     found["dataset:esol"] = found["dataset:chembl2321810"]
-    return found | {"dataset:gdb7_3d": str(folder / "gdb7_3d.sdf"), "jtvae-zinc": str(folder / "jtvae-zinc.mgm")}
+    made = {"dataset:gdb7_3d": "gdb7_3d.sdf", "jtvae-zinc": "jtvae-zinc.mgm", "encoder.mgm": "encoder.mgm"}
+    return found | {name: str(folder / file) for name, file in made.items()}
 
 
 def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
-    """What a command makes, in bytes: answers of the file for the nasty molecules, samples, or the file itself."""
+    """What a command, or the last of several, makes in bytes: answers for the nasty molecules, samples, or its file."""
     folder.mkdir()
-    words = [tables.get(word, word) for word in shlex.split(command)[1:]]
+    last = command.split(" && ")[-1].replace("-o frontier.png", "-o frontier.csv")  # a picture has the same figures
+    given, _, out_words = last.partition(" -o ")
+    words = [tables.get(word, word) for word in shlex.split(given)[1:]] + shlex.split(
+        f"-o {out_words}" * bool(out_words)
+    )
     verb = next(name for name in QUICK if " ".join(words).startswith(f"{name} "))
     quick = shlex.split(QUICK[verb])
     if "tox21" in command:
@@ -116,7 +126,7 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
         data = tables["dataset:gdb7_3d"]
     elif "davis" in command:
         data = pd.DataFrame({"smiles": NASTY, "sequence": PROTEINS[0]})
-    found = model.predict(data) if verb == "train" else molgraph.embed(out, data)
+    found = model.predict(data) if verb in ("train", "finetune") else molgraph.embed(out, data)
     assert len(found.value) == (30 if isinstance(data, str) else len(NASTY)) and all(
         np.isfinite(found.value[np.asarray(found.ok)]).ravel()
     )

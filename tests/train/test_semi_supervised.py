@@ -136,40 +136,6 @@ def test_values_of_atoms_are_refused(name: str) -> None:
         make_objective(name, {}, network, found.inputs, outputs)
 
 
-def test_the_mean_teacher_is_the_average_of_the_students_weights() -> None:
-    _, network, objective, batch = made("mean-teacher", decay=0.9, weight=2.0, noise=0.0, ramp=0.8)
-    first = [p.detach().clone() for p in network.parameters()]
-    (own,) = objective.turns(network)
-    with torch.no_grad():
-        for parameter in own:
-            parameter.add_(1.0)
-    objective.after_step(network, StepState(0, 10, 0))
-    assert all(torch.allclose(p, f + 1.0) for p, f in zip(network.parameters(), first, strict=True)), "alpha is 0"
-    with torch.no_grad():
-        for parameter in own:
-            parameter.add_(1.0)
-    objective.after_step(network, StepState(99, 100, 0))
-    assert all(torch.allclose(p, f + 1.1) for p, f in zip(network.parameters(), first, strict=True)), "alpha is 0.9"
-    found = objective(network, batch, STEP)
-    raw, taught = objective.student(batch)[0], network(batch)[0]
-    expected = (raw[:4] - batch.y[:4]).square().sum() + 4 * 2.0 * np.exp(-5 * 0.375**2) * (raw - taught).square().mean()
-    torch.testing.assert_close(found.total, expected, rtol=1e-4, atol=1e-5)
-    torch.manual_seed(1)
-    objective.noise = 0.3
-    noisy = objective(network, batch, STEP).parts["consistency"]
-    torch.manual_seed(1)
-    answers = []
-    for part in (objective.student, network):
-        h = part.encoder(batch.parts[0].batch).graphs
-        answers.append(part.head(h * (1 + 0.3 * torch.randn_like(h))))
-    distance = (answers[0] - answers[1]).square().mean()
-    torch.testing.assert_close(noisy, 4 * 2.0 * np.exp(-5 * 0.375**2) * distance)
-    found.total.backward()
-    assert all(p.grad is None for p in network.parameters()), "the teacher learns by averaging alone"
-    judged = objective(network, batch, STEP._replace(training=False)).total
-    torch.testing.assert_close(judged, (taught[:4] - batch.y[:4]).square().sum())
-
-
 @pytest.mark.parametrize("name", ["infograph", "infograph-star", "mean-teacher"])
 def test_penalties_of_encoders_are_part_of_the_loss(name: str) -> None:
     _, network, objective, batch = made(name, "pyg_pool")
