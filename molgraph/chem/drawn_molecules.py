@@ -52,9 +52,7 @@ class DrawnMolecule(NamedTuple):
     alert: str = ""
 
 
-def describe_drawn(
-    smiles: Sequence[str], *, label: str = "molecules", workers: int | None = None
-) -> list[DrawnMolecule]:
+def describe_drawn(smiles: Sequence[str], *, label: str = "molecules") -> list[DrawnMolecule]:
     """Describe each molecule of a sample, each different text once.
 
     Example:
@@ -64,10 +62,11 @@ def describe_drawn(
         >>> bad.reason
         "SMILES Parse Error: unclosed ring for input: 'C1C'"
     """
-    return map_molecules(
-        _described, smiles, lambda _, why: DrawnMolecule(f"{why} to describe"), label=label, workers=workers,
-        pays_from=PARALLEL_FROM,
-    )  # fmt: skip
+    return map_molecules(_described, smiles, _refused, label=label, pays_from=PARALLEL_FROM)
+
+
+def _refused(_: str, why: str) -> DrawnMolecule:
+    return DrawnMolecule(f"{why} to describe")
 
 
 def _described(text: str) -> DrawnMolecule:

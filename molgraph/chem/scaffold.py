@@ -47,12 +47,7 @@ def murcko(mol: Chem.Mol, generic: bool = False) -> str:
 
 
 def scaffolds(
-    smiles: Sequence[str] | np.ndarray,
-    *,
-    generic: bool = False,
-    unmap: bool = False,
-    chiral: bool = False,
-    workers: int | None = None,
+    smiles: Sequence[str] | np.ndarray, *, generic: bool = False, unmap: bool = False, chiral: bool = False
 ) -> Keys:
     """``murcko`` of each SMILES; unreadable ones get a reason.
 
@@ -61,21 +56,13 @@ def scaffolds(
         generic: whether to forget elements, bond orders and hanging atoms.
         unmap: whether to take atom maps off first; RDKit writes them into the scaffold.
         chiral: whether to keep the stereo of the scaffold's own atoms and bonds.
-        workers: processes; None is one for few molecules, all cores for many.
 
     Example:
         >>> list(scaffolds(["Cc1ccccc1", "CCO"]).values)
         ['c1ccccc1', '']
     """
     function = _generic if generic else _unmapped if unmap else _chiral if chiral else murcko
-    return _each(function, smiles, "scaffolds", workers)
-
-
-def _each(
-    function: Callable[[Chem.Mol], str], smiles: Sequence[str] | np.ndarray, label: str, workers: int | None
-) -> Keys:
-    made = map_molecules(partial(_key, function), smiles, _refused, seconds=ALONE, label=label, workers=workers)
-    return Keys.of(made)
+    return Keys.of(map_molecules(partial(_key, function), smiles, _refused, seconds=ALONE, label="scaffolds"))
 
 
 def _refused(_: str, reason: str) -> tuple[str, str]:

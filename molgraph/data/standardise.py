@@ -146,7 +146,7 @@ def _follow(given: Table, clean: Table, preset: str) -> Table:
     return replace(clean, packed=packed).with_status(lost, UNREADABLE, np.full(len(lost), _LOST, dtype=object))
 
 
-def check_molecules(table: Table, *, workers: int | None = None) -> Table:
+def check_molecules(table: Table) -> Table:
     """Parse every distinct molecule of the readable rows once.
 
     Example:
@@ -156,7 +156,7 @@ def check_molecules(table: Table, *, workers: int | None = None) -> Table:
     """
     rows = np.flatnonzero(table.ok)
     codes, texts = pd.factorize(table.smiles[rows])
-    reasons = np.array(map_texts(reasons_of, list(texts), label="molecules", workers=workers), dtype=object)
+    reasons = np.array(map_texts(reasons_of, list(texts), label="molecules"), dtype=object)
     if not len(reasons):
         return table
     each = reasons[codes]

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib import rc_context
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.transforms import Bbox
 
 from molgraph.evaluate.report_style import COLOURS, STYLE, save
 
@@ -34,25 +32,10 @@ def draw_frontier(curves: Sequence[Curve], diversity: str, quality: str, form: s
             axis.legend(loc="best")
         else:
             axis.set_title(curves[0][0])
-        figure.draw_without_rendering()  # so that points have places
-        taken: list[Bbox] = []
         for colour, (_, temperatures, x, y, _) in zip(np.resize(COLOURS, len(curves)), curves, strict=True):
             named = [0, len(temperatures) - 1, int(np.argmin(np.abs(np.array(temperatures) - 1)))]
             for i in dict.fromkeys(named):
                 if np.isfinite([x[i, 0], y[i, 0]]).all():
-                    _name(axis, f"T {temperatures[i]:g}", (x[i, 0], y[i, 0]), colour, taken)
+                    place = (x[i, 0], y[i, 0])
+                    axis.annotate(f"T {temperatures[i]:g}", place, (6, 5), textcoords="offset points", color=colour)
         return save(figure, form)
-
-
-def _name(axis: Axes, text: str, point: tuple[float, float], colour: str, taken: list[Bbox]) -> None:
-    """Write a text beside a point, on the first side where no other text is; nowhere where all are taken."""
-    for right, above in ((True, True), (False, False), (True, False), (False, True)):
-        place = (6 if right else -6, 5 if above else -12)
-        made = axis.annotate(
-            text, point, place, textcoords="offset points", ha="left" if right else "right", color=colour
-        )
-        box = made.get_window_extent()
-        if not any(box.overlaps(other) for other in taken):
-            taken.append(box)
-            return
-        made.remove()
