@@ -122,8 +122,8 @@ class RecordReader(_LineReader):
         fields = dict.fromkeys(name for record in self._records for name in record.fields)
         if opened.rereadable and not opened.whole:
             for line in self._lines():
-                if line[0] == ">" and (name := FIELD.match(line)) and len(fields) <= MAX_FIELDS:
-                    fields[name[1]] = None
+                if line[0] == ">" and (match := FIELD.match(line)) and len(fields) <= MAX_FIELDS:
+                    fields[match[1]] = None
         if len(fields) > MAX_FIELDS:
             raise DataError(f"{self.name} has more than {MAX_FIELDS:,} fields", hint="is it an SD file?")
         self._fields = {shown(name): name for name in fields if name not in ("smiles", self.TITLE)}
