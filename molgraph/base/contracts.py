@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from molgraph.base import registry
 from molgraph.base.errors import UsageError
 from molgraph.base.finite import check_finite
 from molgraph.base.latents import Latents as Latents
+from molgraph.base.metric import Metric as Metric
 from molgraph.base.parameters import check_names, check_params
 from molgraph.base.parts import part_names, with_older
 from molgraph.base.prediction import Prediction as Prediction
@@ -289,27 +290,3 @@ class SamplesUnchecked(Protocol):
 
     def sample_unchecked(self, n: int, seed: int = 0) -> list[str]:
         """``n`` SMILES drawn without the check, for the validity before it."""
-
-
-@dataclass(frozen=True)
-class Metric:
-    """What judges predictions.
-
-    Args:
-        name: the field's standard name, lower case: ``rmse``, ``roc_auc``.
-        function: ``(y_true [n], y_predicted [n]) -> float``; sees finite values only. Predictions are values,
-            probabilities of class 1, or, of several classes, probabilities [n, classes].
-        higher_is_better: the direction.
-        kinds: kinds of target that it can judge.
-        label: what a reader of a table calls it; the name where empty.
-        needs: what the rows and the prediction must have, in words.
-        paper: where it is from.
-    """
-
-    name: str
-    function: Callable[[np.ndarray, np.ndarray], float]
-    higher_is_better: bool
-    kinds: tuple[Kind, ...]
-    label: str = ""
-    needs: str = ""
-    paper: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 from rdkit import Chem
@@ -101,8 +101,8 @@ def rdkit_descriptors(smiles: Sequence[str], *, workers: int | None = None) -> D
         >>> round(float(found.x[0, found.names.index("MolWt")]), 2)
         46.07
     """
-    how: dict[str, Any] = {"seconds": ALONE, "label": "descriptors", "workers": workers, "pays_from": PARALLEL_FROM}
-    return described(map_molecules(_row, smiles, _refused, **how), NAMES)
+    rows_of = partial(map_molecules, seconds=ALONE, label="descriptors", workers=workers, pays_from=PARALLEL_FROM)
+    return described(rows_of(_row, smiles, _refused), NAMES)
 
 
 def described(made: Sequence[tuple[Sequence[float] | np.ndarray, str]], names: tuple[str, ...]) -> Descriptors:

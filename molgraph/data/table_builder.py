@@ -22,8 +22,8 @@ from molgraph.chem.smiles import MAX_CHARACTERS, precheck
 from molgraph.data import columns as cols
 from molgraph.data.cells import OddCell, is_missing
 from molgraph.data.chunks import MOLBLOCK, Chunk
-from molgraph.data.columns import advice
 from molgraph.data.graph_values import Geometry
+from molgraph.data.number_columns import advice, as_numbers
 from molgraph.data.table import MISSING, OK, UNREADABLE, Entities, Table
 from molgraph.data.targets import Asked, numbers_of, read_lists
 
@@ -101,7 +101,7 @@ def build(
     lists = _lists(chunk, plan, targets, entities, status, reason)
     features = None
     if plan.features:
-        features = np.column_stack([cols.as_numbers(chunk.cells(f), f, start, finite=False) for f in plan.features])
+        features = np.column_stack([as_numbers(chunk.cells(f), f, start, finite=False) for f in plan.features])
     y = np.column_stack([values for values, _ in labels]) if labels else None
     split = None if plan.split is None else cols.as_text(chunk.cells(plan.split))
     return Table(ids, entities, status, reason, targets, y, lists, weights, features, plan.features, split), faults
@@ -176,7 +176,7 @@ def _geometries(entity: Entities) -> tuple[Entities, list[tuple[int, str, str]]]
 
 def _weights(chunk: Chunk, name: str, status: np.ndarray, reason: np.ndarray) -> np.ndarray:
     """The weights; a row without a number of 0 or more is marked, and weighs nothing."""
-    values = cols.as_numbers(chunk.cells(name), name, chunk.start)
+    values = as_numbers(chunk.cells(name), name, chunk.start)
     for row in np.flatnonzero(~(values >= 0) & (status == OK)).tolist():
         gone = np.isnan(values[row])
         status[row] = MISSING if gone else UNREADABLE

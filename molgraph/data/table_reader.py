@@ -21,6 +21,7 @@ from molgraph.data.chunks import GEOMETRY, MOLBLOCK, Chunk, Reader
 from molgraph.data.delimited import DelimitedReader
 from molgraph.data.formats import reader_for
 from molgraph.data.log import before_log
+from molgraph.data.number_columns import numeric_columns
 from molgraph.data.sdf_smi_reader import RecordReader
 from molgraph.data.table import Table
 from molgraph.data.table_builder import ColumnRoles, SourceRows, build
@@ -169,7 +170,7 @@ def _find_roles(
     taken += molecules
     id = cols.resolve(id, names, "ids") if id is not None else reader.id or cols.find_id(names, taken)
     if need_targets and not asked:
-        numeric = cols.numeric(sample, [n for n in names if n not in (*taken, id)])
+        numeric = numeric_columns(sample, [n for n in names if n not in (*taken, id)])
         raise DataError(
             f"no target was named; columns of numbers: {', '.join(numeric) or 'none'}"[:500],
             hint=f"say which: --target {shlex.quote(numeric[0]) if numeric else 'NAME'} (in Python targets=[NAME])",

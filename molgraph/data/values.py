@@ -15,16 +15,8 @@ from molgraph.base.errors import DataError
 from molgraph.data import cells
 from molgraph.data.cells import WORDS, OddCell, Reading
 from molgraph.data.chunks import Chunk
-from molgraph.data.columns import (
-    CORRECT,
-    MISSING_WORDS,
-    Beside,
-    advice,
-    as_text,
-    no_number,
-    numbers_or_none,
-    with_kind,
-)
+from molgraph.data.columns import CORRECT, MISSING_WORDS, Beside, as_text, with_kind
+from molgraph.data.number_columns import advice, no_number, numbers_or_none
 
 FEW = 20  # different texts that may be classes
 NUMERIC = (None, "regression", "bounded")  # kinds of a target whose cells are read as values

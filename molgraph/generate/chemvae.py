@@ -92,8 +92,7 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
     """A latent space in which molecules lie close to similar ones, after Gomez-Bombarelli et al. 2018.
 
     ``q(z|x) = N(mu(x), sigma(x)^2)`` by an encoder, ``p(x|z) = prod_t p(x_t | x_<t, z)`` by a decoder, trained for
-    ``E_q[log p(x|z)] - KL(q(z|x) || p(z))``, whose divergence has a weight that rises while it trains. Molecules are
-    read and learned as their canonical SMILES, so that a vector does not depend on how one was written.
+    ``E_q[log p(x|z)] - KL(q(z|x) || p(z))``, whose divergence has a weight that rises. Molecules are canonical SMILES.
 
     Args:
         tokens: ``smiles``, or ``selfies``, of which every text is a molecule (needs the package selfies).
@@ -104,8 +103,8 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
         n_layers: GRU layers of the decoder; the paper's are 3.
         feedback: which of them read the tokens before: ``all``, or the ``last`` (the paper's).
         max_length: tokens of a molecule, at most; longer ones are not learned from.
-        beta: weight of the divergence in the end: 1 for the lower bound itself; less keeps more of a molecule in its
-            vector, more makes samples of the prior more like molecules.
+        beta: weight of the divergence in the end: 1 for the lower bound itself, at which the decoder all but ignores
+            the vector (0.3 nats); less keeps more of a molecule in it, more makes samples more like molecules.
         warmup_start: share of the training at which half of beta is reached.
         warmup_slope: how steeply it rises there, by share of the training; 0 for ``beta`` from the start.
         free_bits: nats of each latent dimension that cost nothing; of a posterior that a flow bends, of all together.

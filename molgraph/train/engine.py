@@ -6,9 +6,8 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -25,7 +24,7 @@ from molgraph.train import checkpoint
 from molgraph.train.callback import make_callbacks
 from molgraph.train.checkpoint import CURVES, Progress
 from molgraph.train.episodes import EpisodeSampler
-from molgraph.train.learner import Learner
+from molgraph.train.learner import Learned, Learner, TrainingConfig
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.optimizers import make_optimizer, stretched
 from molgraph.train.phases import Timeline, decay_groups
@@ -37,27 +36,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("molgraph")
 VALID_BATCH = 512
-
-
-@dataclass(frozen=True)
-class TrainingConfig:
-    """How to train, the folder that keeps a checkpoint, if any, and the fingerprint that it must have."""
-
-    how: GradientDescent
-    seed: int
-    checkpoint_seconds: float
-    folder: Path | None
-    prints: dict[str, str]
-    label: str = "training"
-    least_rows: int = 1  # that a batch needs
-
-
-class Learned(NamedTuple):
-    """What a fit leaves: the weights of the best epoch, its number from 1, and the curves' values of each epoch."""
-
-    weights: dict[str, torch.Tensor]
-    best_epoch: int
-    curves: list[dict[str, float]]
 
 
 class Fit:

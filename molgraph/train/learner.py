@@ -1,16 +1,41 @@
-"""The module that a fit trains: a network with its objective and callbacks."""
+"""Define what a fit trains, a network with its objective and callbacks, how it trains, and what it leaves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import torch
 from torch import nn
 
 from molgraph.base.errors import UsageError
+from molgraph.base.recipe_keys import GradientDescent
 from molgraph.train.callback import Callback, Compute
 from molgraph.train.objective import Loss, Objective, StepState
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How to train, the folder that keeps a checkpoint, if any, and the fingerprint that it must have."""
+
+    how: GradientDescent
+    seed: int
+    checkpoint_seconds: float
+    folder: Path | None
+    prints: dict[str, str]
+    label: str = "training"
+    least_rows: int = 1  # that a batch needs
+
+
+class Learned(NamedTuple):
+    """What a fit leaves: the weights of the best epoch, its number from 1, and the curves' values of each epoch."""
+
+    weights: dict[str, torch.Tensor]
+    best_epoch: int
+    curves: list[dict[str, float]]
 
 
 class Learner(nn.Module):

@@ -27,7 +27,7 @@ from molgraph.base.seeds import derive
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of
-from molgraph.data.view import View, make_views
+from molgraph.data.view import make_views
 from molgraph.train.archive import refused
 from molgraph.train.callback import as_trained, make_callbacks
 from molgraph.train.engine import fit_network
@@ -36,7 +36,7 @@ from molgraph.train.inputs import Input, encoder_names, trial_inputs
 from molgraph.train.large_graphs import refuse_large
 from molgraph.train.modelfile import load_start
 from molgraph.train.network import Network, build_network
-from molgraph.train.objective import Objective, make_objective
+from molgraph.train.objective import make_objective, views_for
 from molgraph.train.optimizers import make_optimizer
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import prepare
@@ -74,8 +74,7 @@ class GraphMethod(Method):
         strategy: Lightning's strategy for several processes.
         predict_batch: rows that are predicted together.
         checkpoint_seconds: time between checkpoints, where fit is given a working folder.
-        joiner: how the states of several entity columns become one, a registered joiner
-            (``molgraph models --kind joiner``).
+        joiner: how the states of several entity columns become one (``molgraph models --kind joiner``).
         inputs: the entity columns to read, the others being left out on purpose; None for all.
         init: the file of a pretrained encoder or of a graph model, from whose weights the encoder starts; it has that
             file's hyper-parameters.
@@ -174,7 +173,7 @@ class GraphMethod(Method):
                 raise UsageError(f"{self.objective} has no head that reads descriptors", hint="leave descriptors out")
             table = with_rdkit_features(table, workers=self.threads)
             valid = None if valid is None else with_rdkit_features(valid, workers=self.threads)
-        views = self.checked_views(objective)
+        views = views_for(self.views, self.objective)
         made = prepare(table, valid, *how, **reads, specs=None if start is None else start.specs, views=views)
         heads = objective.heads(made.outputs)
         with torch_settings(self.threads, derive(self.seed, "weights")):
@@ -274,19 +273,6 @@ class GraphMethod(Method):
         check_precision(self.precision)
         resolve_device(self.device)
 
-    def checked_views(self, objective: type[Objective]) -> list[View]:
-        """Its views; raises ``UsageError`` for one that the objective cannot learn from."""
-        views = make_views(self.views)
-        for view in views:
-            name = type(view).__name__
-            if (objective.labelled or objective.tasks) and not view.keeps_label:
-                raise UsageError(
-                    f"labels do not hold in the view {name}", hint="choose another view, or pretrain with it"
-                )
-            if objective.corrupt is not Objective.corrupt and not view.graph_invariant:
-                raise UsageError(f"{self.objective} hides parts of its batches itself", hint="leave views out")
-        return views
-
     def check_network(self) -> None:
         """Refuse parameters that no network or objective can have, such as an unknown readout, at no cost in memory."""
         self.start()
@@ -310,10 +296,6 @@ class GraphMethod(Method):
 
     def build(self, inputs: Sequence[Input], *, d_extra: int, targets: Sequence[Target]) -> Network:
         """The network with fresh weights, for descriptors of that width and these targets."""
-        usual: dict[str, Any] = {
-            "d_hidden": self.head_width,
-            "n_layers": self.head_layers,
-            "dropout": self.head_dropout,
-        }
-        parts = {"joiner": self.joiner, "head": self.head}
-        return build_network(inputs, self.params or {}, **parts, d_extra=d_extra, targets=targets, **usual)
+        sizes: dict[str, Any] = {"d_hidden": self.head_width, "n_layers": self.head_layers}
+        how = {"joiner": self.joiner, "head": self.head, "dropout": self.head_dropout, **sizes}
+        return build_network(inputs, self.params or {}, d_extra=d_extra, targets=targets, **how)

@@ -17,6 +17,7 @@ from molgraph.base.parts import read_part
 from molgraph.base.ranges import NotNegative
 from molgraph.base.recipe_keys import GradientDescent
 from molgraph.base.registry import get, register
+from molgraph.data.view import View, make_views
 from molgraph.train.episodes import Episodes
 from molgraph.train.inputs import Input, own_params
 from molgraph.train.network import Network
@@ -161,6 +162,18 @@ def make_objective(
     if make.tasks or make.semi_supervised:
         return make(network, inputs, outputs, **own)
     return make(outputs, **own) if make.labelled else make(network, inputs, **own)
+
+
+def views_for(text: str | None, name: str) -> list[View]:
+    """The views that a text names; raises ``UsageError`` for one that an objective of that name cannot learn from."""
+    views, objective = make_views(text), get("objective", name)
+    for view in views:
+        if (objective.labelled or objective.tasks) and not view.keeps_label:
+            words = f"labels do not hold in the view {type(view).__name__}"
+            raise UsageError(words, hint="choose another view, or pretrain with it")
+        if objective.corrupt is not Objective.corrupt and not view.graph_invariant:
+            raise UsageError(f"{name} hides parts of its batches itself", hint="leave views out")
+    return views
 
 
 @register(

@@ -295,24 +295,3 @@ class TestEveryEncoder:
         encoder.distinct = False
         again = batch.with_level(next(iter(batch.levels)))
         torch.testing.assert_close(graphs(encoder, again), plain, rtol=0, atol=1e-5)
-
-    def test_rotation_and_translation_change_nothing(self, name: str, batch: GraphBatch) -> None:
-        if "atom.position" not in build(name).needs:
-            return
-        at = batch["atom"].arrays["position"]
-        turn, _ = torch.linalg.qr(torch.randn(3, 3, generator=torch.Generator().manual_seed(0)))
-        moved = batch.with_level("atom", position=at @ turn + torch.tensor([1.0, -2.0, 3.0]))
-        encoder = build(name)
-        torch.testing.assert_close(graphs(encoder, moved), graphs(encoder, batch), rtol=1e-4, atol=1e-4)
-
-    def test_positions_have_gradients(self, name: str, batch: GraphBatch) -> None:
-        if "atom.position" not in build(name).needs:
-            return
-        at = batch["atom"].arrays["position"].clone().requires_grad_()
-        encoder = build(name)
-        (force,) = torch.autograd.grad(
-            encoder(batch.with_level("atom", position=at)).graphs.sum(), at, create_graph=True
-        )
-        assert force.isfinite().all() and force.abs().sum() > 0
-        force.square().sum().backward()  # a loss of forces trains
-        assert any(p.grad is not None and p.grad.abs().sum() > 0 for p in encoder.parameters())

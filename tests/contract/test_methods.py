@@ -291,16 +291,6 @@ def test_parameters_by_name(name):
         method.set_params(no_such_parameter=1)
 
 
-def test_typing_errors_are_answered_with_the_nearest_name():
-    with pytest.raises(UsageError, match="'dmpnn'"):
-        make_method("dmpn")
-    with pytest.raises(UsageError, match="'depth'"):
-        make_method("dmpnn", dept=3)
-    with pytest.raises(UsageError, match="'epochs'"):
-        make_method("dmpnn", epoch=3)
-    assert make_method("dmpnn", depth=2, params={"d_hidden": 9}).params == {"depth": 2, "d_hidden": 9}
-
-
 @pytest.mark.parametrize("name", SHARED)
 def test_the_reader_feeds_every_method(name, tmp_path):
     (tmp_path / "a.csv").write_text("smiles,y\nCCO,1\nCCN,2\noops,3\nCCC,\n")

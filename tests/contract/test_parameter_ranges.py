@@ -151,3 +151,13 @@ def test_a_fit_checks_what_a_constructor_or_set_params_was_given() -> None:
         forest(n_bits=100).fit(tiny("regression"))
     with pytest.raises(UsageError, match="radius is -1"):
         forest().set_params(radius=-1).fit(tiny("regression"))
+
+
+def test_typing_errors_are_answered_with_the_nearest_name():
+    with pytest.raises(UsageError, match="'dmpnn'"):
+        make_method("dmpn")
+    with pytest.raises(UsageError, match="'depth'"):
+        make_method("dmpnn", dept=3)
+    with pytest.raises(UsageError, match="'epochs'"):
+        make_method("dmpnn", epoch=3)
+    assert make_method("dmpnn", depth=2, params={"d_hidden": 9}).params == {"depth": 2, "d_hidden": 9}

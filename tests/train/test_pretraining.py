@@ -16,7 +16,7 @@ from molgraph.base import registry
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, ModelFileError, MolgraphError, UsageError
 from molgraph.data.table import Table, make_table
-from molgraph.train import archive, modelfile
+from molgraph.train import archive
 from molgraph.train.inputs import trial_inputs
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
@@ -299,24 +299,3 @@ def test_optimiser_and_schedule_reach_the_weights() -> None:
         for own in ({}, {"optimizer": "adam", "schedule": "exponential"}, {"optimizer": "sgd"}, {"schedule": "cosine"})
     ]
     assert same_bits(found[0], found[1]) and not same_bits(found[0], found[2]) and not same_bits(found[0], found[3])
-
-
-def test_a_fine_tuning_reads_its_file_once_and_makes_its_method_once(tmp_path: Path, monkeypatch) -> None:
-    """Beside the method that the file holds."""
-    file = molgraph.pretrain("builtin:chembl2321810", epochs=1, params={"d_hidden": 8}).save(tmp_path / "encoder.mgm")
-    counts = {"files": 0, "methods": 0}
-    load, keep = modelfile._load, GraphMethod.check
-
-    def counted(*args, **kwargs):
-        counts["files"] += 1
-        return load(*args, **kwargs)
-
-    def made(self) -> None:
-        counts["methods"] += not hasattr(self, "counted")
-        self.counted = True
-        keep(self)
-
-    monkeypatch.setattr(modelfile, "_load", counted)
-    monkeypatch.setattr(GraphMethod, "check", made)
-    molgraph.finetune(file, "builtin:chembl2321810", epochs=1, baseline=False)
-    assert counts == {"files": 1, "methods": 2}

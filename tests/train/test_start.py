@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import molgraph
+from molgraph.train import modelfile
+from molgraph.train.method import GraphMethod
 from tests.tiny import series
 
 
@@ -23,3 +25,24 @@ def test_rows_whose_values_the_start_had_learnt_are_counted(tmp_path: Path, capl
     encoder = molgraph.pretrain(series(60), params={"d_hidden": 8}, epochs=1).save(tmp_path / "encoder.mgm")
     molgraph.train(series(60), init=str(encoder), **options)  # which has seen no values
     assert "flatter" not in caplog.text
+
+
+def test_a_fine_tuning_reads_its_file_once_and_makes_its_method_once(tmp_path: Path, monkeypatch) -> None:
+    """Beside the method that the file holds."""
+    file = molgraph.pretrain("builtin:chembl2321810", epochs=1, params={"d_hidden": 8}).save(tmp_path / "encoder.mgm")
+    counts = {"files": 0, "methods": 0}
+    load, keep = modelfile._load, GraphMethod.check
+
+    def counted(*args, **kwargs):
+        counts["files"] += 1
+        return load(*args, **kwargs)
+
+    def made(self) -> None:
+        counts["methods"] += not hasattr(self, "counted")
+        self.counted = True
+        keep(self)
+
+    monkeypatch.setattr(modelfile, "_load", counted)
+    monkeypatch.setattr(GraphMethod, "check", made)
+    molgraph.finetune(file, "builtin:chembl2321810", epochs=1, baseline=False)
+    assert counts == {"files": 1, "methods": 2}

@@ -1,0 +1,110 @@
+"""Read columns of numbers, and say what is wrong with a cell that is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from molgraph.base.errors import DataError
+from molgraph.data.columns import CORRECT, MISSING_WORDS, as_text
+
+
+def as_numbers(column: pa.ChunkedArray, name: str, start: int = 0, hint: str = "", finite: bool = True) -> np.ndarray:
+    """A column as float64 [n]; NaN where a cell is missing (empty, NA, N/A, #N/A, NaN, null, None, -).
+
+    Args:
+        column: text or numbers.
+        name: the column's name, for messages.
+        start: number of the column's first row, from 0.
+        hint: what else a person could do about text.
+        finite: whether an infinite value is refused.
+
+    Raises:
+        DataError: text that is no number, or an infinite one, with the column, the row and the text.
+
+    Example:
+        >>> as_numbers(pa.chunked_array([["1.5", " 2e3 ", "NA", ""]]), "y")
+        array([1.5e+00, 2.0e+03,     nan,     nan])
+    """
+    numbers, wrong = parse_numbers(column, name, finite=finite)
+    if len(wrong):
+        text = as_text(column)[wrong[0]].strip()
+        why = no_number(name, text, f" in row {start + wrong[0] + 1}")
+        raise DataError(why, hint=advice(text) or hint or CORRECT)
+    return numbers
+
+
+def parse_numbers(column: pa.ChunkedArray, name: str, *, finite: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """A column as ``as_numbers`` reads it, NaN where a cell is no number, and the rows (int64) of such cells.
+
+    Example:
+        >>> parse_numbers(pa.chunked_array([["1.5", "n.d.", "", "1e999"]]), "y")
+        (array([1.5, nan, nan, nan]), array([1, 3]))
+    """
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        texts = pc.utf8_trim_whitespace(column)
+        gone = pc.is_in(pc.ascii_lower(texts), pa.array(MISSING_WORDS, texts.type))
+        column = pc.if_else(gone, pa.scalar(None, texts.type), texts)
+    try:
+        values = pc.fill_null(pc.cast(column, pa.float64(), safe=False), np.nan)
+        numbers = values.to_numpy(zero_copy_only=False).astype(np.float64)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            raise DataError(f"column {name!r} holds {column.type}, not numbers", hint="choose another column") from None
+        numbers = np.array([_number(text) for text in column.to_pylist()], dtype=np.float64)
+    wrong = pc.is_valid(column).to_numpy(zero_copy_only=False) & np.isnan(numbers)
+    wrong &= not pa.types.is_floating(column.type)  # whose NaN is a missing value
+    if finite:
+        wrong |= np.isinf(numbers)
+    return np.where(wrong, np.nan, numbers), np.flatnonzero(wrong)
+
+
+def _number(text: str | None) -> float:
+    """A number with one of the signs that Arrow refuses (+1.5); NaN where it is none."""
+    try:  # float() would take 1_000 and other scripts' digits
+        return np.nan if text is None or "_" in text or not text.isascii() else float(text)
+    except ValueError:
+        return np.nan
+
+
+def no_number(name: str, text: str, where: str = "") -> str:
+    """Why a cell cannot be read as a finite number."""
+    infinite = text.lstrip("+-").lower() in ("inf", "infinity") or np.isinf(_number(text))
+    return (
+        f"column {name!r} is infinite{where}"
+        if infinite
+        else (f"column {name!r} holds {text[:60]!r}{where}, which is no number")
+    )
+
+
+def advice(text: str) -> str:
+    """What to do about a cell that is no number; empty where nothing better is known than to correct it."""
+    if re.fullmatch(r"[+-]?\d+,\d+", text):
+        return "write decimals with a point, or say --decimal , (in Python decimal=',')"
+    if re.match(r"[\u2010-\u2015\u2212]\d", text):
+        return "write a minus sign as -, the plain hyphen"
+    if re.match(r"\[.*\]$", text):
+        return "a list of values, one for each atom or bond, is asked for as NAME:atom or NAME:bond"
+    if re.match(r"[<>~=]", text):
+        return "leave a cell with a bound (<, >) empty, or write a number that stands for it"
+    return ""
+
+
+def numbers_or_none(column: pa.ChunkedArray, *, finite: bool = False) -> np.ndarray | None:
+    """The column as numbers (``as_numbers``); None where it holds anything else."""
+    try:
+        return as_numbers(column, "", finite=finite)
+    except DataError:
+        return None
+
+
+def numeric_columns(sample: pa.Table, names: Sequence[str]) -> list[str]:
+    """Those columns whose sampled cells are numbers, at least one of them."""
+    found = {name: numbers_or_none(sample[name]) for name in names}
+    return [name for name, values in found.items() if values is not None and not np.isnan(values).all()]

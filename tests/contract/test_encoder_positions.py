@@ -1,0 +1,38 @@
+"""Trials of the encoders that read positions: motions change nothing, and forces train."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from molgraph.data.batch import GraphBatch, collate
+from tests.contract.test_encoders import ENCODERS, build, graphs, store_of
+
+READERS = [name for name in ENCODERS if "atom.position" in build(name).needs]
+
+
+@pytest.fixture
+def batch(name: str) -> GraphBatch:
+    store = store_of(name)
+    return collate(store, np.arange(len(store)))
+
+
+@pytest.mark.parametrize("name", READERS)
+class TestEveryEncoderOfPositions:
+    def test_rotation_and_translation_change_nothing(self, name: str, batch: GraphBatch) -> None:
+        at = batch["atom"].arrays["position"]
+        turn, _ = torch.linalg.qr(torch.randn(3, 3, generator=torch.Generator().manual_seed(0)))
+        moved = batch.with_level("atom", position=at @ turn + torch.tensor([1.0, -2.0, 3.0]))
+        encoder = build(name)
+        torch.testing.assert_close(graphs(encoder, moved), graphs(encoder, batch), rtol=1e-4, atol=1e-4)
+
+    def test_positions_have_gradients(self, name: str, batch: GraphBatch) -> None:
+        at = batch["atom"].arrays["position"].clone().requires_grad_()
+        encoder = build(name)
+        (force,) = torch.autograd.grad(
+            encoder(batch.with_level("atom", position=at)).graphs.sum(), at, create_graph=True
+        )
+        assert force.isfinite().all() and force.abs().sum() > 0
+        force.square().sum().backward()  # a loss of forces trains
+        assert any(p.grad is not None and p.grad.abs().sum() > 0 for p in encoder.parameters())
