@@ -98,7 +98,7 @@ def test_the_random_field_lowers_the_error(off: str, effect: Effect) -> None:
     effect("squared error of logP / without the random field", shares, at_most=0.9, beside=beside)
 
 
-@pytest.mark.system("rfm", rung="works", null="0.98 with 1,500 molecules, width 64, 30 epochs: too long for a check")
+@pytest.mark.system("rfm", rung="works", null="no better than random weights; of 1,500 molecules 0.98 beside 0.46")
 def test_the_norm_of_a_bonds_state_finds_the_bonds_that_decide(off: str, effect: Effect) -> None:
     """Tacchetti et al. 2019: the label counts bonds from an aromatic carbon to N or O; ROC AUC among all bonds."""
     pattern, smiles = Chem.MolFromSmarts("c-[#7,#8]"), list(molecules()[800:1000])
