@@ -96,10 +96,10 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
     """What a command, or the last of several, makes in bytes: answers for the nasty molecules, samples, or its file."""
     folder.mkdir()
     last = command.split(" && ")[-1].replace("-o frontier.png", "-o frontier.csv")  # a picture has the same figures
-    given, _, out_words = last.partition(" -o ")
-    words = [tables.get(word, word) for word in shlex.split(given)[1:]] + shlex.split(
-        f"-o {out_words}" * bool(out_words)
-    )
+    words = shlex.split(last)[1:]
+    words = [
+        word if before == "-o" else tables.get(word, word) for before, word in zip(["", *words], words, strict=False)
+    ]
     verb = next(name for name in QUICK if " ".join(words).startswith(f"{name} "))
     quick = shlex.split(QUICK[verb])
     if "tox21" in command:

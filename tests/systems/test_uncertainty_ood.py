@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.calibration import calibration_curve
 
-from molgraph.base.contracts import Prediction
+from molgraph.base.contracts import Prediction, Target
 from molgraph.evaluate.measures import brier, log_loss
 from molgraph.evaluate.screening import calibration_error
 from molgraph.trust.ensemble import Ensemble
@@ -15,10 +15,10 @@ from molgraph.trust.ensemble import Ensemble
 @pytest.mark.system("uncertainty-under-shift-benchmark", rung="exact")
 def test_an_ensemble_errs_less_than_its_members_on_the_mean_in_every_batch(off: str) -> None:
     """Jensen's inequality, of the logarithm and of the square."""
-    rng = np.random.default_rng(0)
+    rng, ids = np.random.default_rng(0), (np.full(32, ""), (Target("y", "binary"),))
     for _ in range(20):
         y, members = np.append(rng.integers(0, 2, 30), [0, 1]).astype(float), rng.uniform(0.02, 0.98, (4, 32, 1))
-        made = Ensemble("mean", n=4).combine([Prediction(value=each, ok=np.ones(32, bool)) for each in members]).value
+        made = Ensemble("mean", n=4).combine([Prediction(*ids, each, *ids[:1] * 2) for each in members]).value
         for loss in (log_loss, brier):
             alone = [loss(y, each[:, 0]) for each in members]
             assert (max(alone) if off else loss(y, made[:, 0])) < np.mean(alone)
