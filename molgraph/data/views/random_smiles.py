@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from rdkit import Chem
 
 from molgraph.base.registry import register
 from molgraph.base.table import Entities
-from molgraph.chem.handedness import without_maps
-from molgraph.chem.smiles import captured, parse_smiles
+from molgraph.chem.atom_order import shuffled_smiles
 from molgraph.data.view import View
 
 
@@ -35,17 +33,5 @@ class RandomSmiles(View):
         """The column of new writings; what RDKit cannot read stays as it is."""
         values = seen.values.copy()
         for i, text in enumerate(values):
-            values[i] = _written(text, rng)
+            values[i] = shuffled_smiles(text, rng)
         return replace(seen, values=values)
-
-
-def _written(text: str, rng: np.random.Generator) -> str:
-    mol = parse_smiles(without_maps(text)).mol
-    if mol is None:
-        return text
-    with captured():
-        try:
-            shuffled = Chem.RenumberAtoms(mol, rng.permutation(mol.GetNumAtoms()).tolist())
-            return Chem.MolToSmiles(shuffled, canonical=False) or text
-        except (RuntimeError, ValueError):
-            return text
