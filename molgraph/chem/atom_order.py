@@ -1,4 +1,4 @@
-"""Map atom and bond indices of a SMILES to those of its standardised form, and count both."""
+"""Map atoms and bonds of a SMILES to those of its standardised form, count both, write atoms in another order."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from rdkit import Chem
 
+from molgraph.chem.handedness import without_maps
 from molgraph.chem.smiles import captured, parse_smiles
 from molgraph.chem.standardise import preset
 
@@ -98,6 +99,26 @@ def follow(text: str, preset_name: str) -> tuple[str, Places] | None:
         except (RuntimeError, ValueError):
             return None
     return _written(mol, changed, text if changed is mol else None)
+
+
+def shuffled_smiles(text: str, rng: np.random.Generator) -> str:
+    """The SMILES of the same molecule with its atoms in a random order; what RDKit cannot read stays as it is.
+
+    Example:
+        >>> shuffled_smiles("CCO", np.random.default_rng(0)) in ("CCO", "OCC", "C(C)O", "C(O)C"), shuffled_smiles(
+        ...     "C(", np.random.default_rng(0)
+        ... )
+        (True, 'C(')
+    """
+    mol = parse_smiles(without_maps(text)).mol
+    if mol is None:
+        return text
+    with captured():
+        try:
+            shuffled = Chem.RenumberAtoms(mol, rng.permutation(mol.GetNumAtoms()).tolist())
+            return Chem.MolToSmiles(shuffled, canonical=False) or text
+        except (RuntimeError, ValueError):
+            return text
 
 
 def follow_block(block: str) -> tuple[str, Places] | None:
