@@ -8,11 +8,7 @@ import numpy as np
 
 from molgraph.base.registry import register
 from molgraph.base.table import Entities
-<<<<<<< HEAD
-from molgraph.chem.random_smiles import random_smiles
-=======
 from molgraph.chem.atom_order import shuffled_smiles
->>>>>>> refs/heads/views
 from molgraph.data.view import View
 
 
@@ -37,9 +33,5 @@ class RandomSmiles(View):
         """The column of new writings; what RDKit cannot read stays as it is."""
         values = seen.values.copy()
         for i, text in enumerate(values):
-<<<<<<< HEAD
-            values[i] = random_smiles(text, rng)
-=======
             values[i] = shuffled_smiles(text, rng)
->>>>>>> refs/heads/views
         return replace(seen, values=values)
