@@ -80,7 +80,6 @@ class Concat(Joiner):
             left_out="the encoder that both entities share, and equal answers for both orders of a pair",
             off="concat",
             beside=("concat",),
-            command="molgraph train dataset:davis -m deepdta -s params.joiner=bilinear --epochs 2",
             part=True,
         ),
         SystemCard(

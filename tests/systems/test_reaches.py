@@ -34,7 +34,7 @@ QUICK = {
     "optimise": "--budget 40 --batch 10 --no-compare --threads 1",
     "finetune": "-t y --split random --no-baseline --epochs 2 --batch-size 16 --threads 1",
     "study": "--seconds 60",
-    "latent interpolate": "--steps 4",
+    "latent interpolate": "--steps 200",
     "bench run": "--dry-run --only dataset=freesolv,method=mean",
 }
 
@@ -44,7 +44,9 @@ def small(words: list[str]) -> list[str]:
     text, chosen = " ".join(words), {}
     if words[0] in ("finetune", "study", "latent"):  # of a file that is small
         return []
-    named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-m", "--model") and "+" not in words[i + 1]]
+    named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-m", "--model")]
+    if any("+" in name for name in named):  # each column has its own
+        return ["-s", "params.head_width=8"]
     encoders = registry.names("encoder")
     for name in named or (["dmpnn"] if words[0] in ("train", "pretrain") else []):
         kind = "generator" if words[0] == "train-generator" else "encoder" if name in encoders else "method"
