@@ -154,7 +154,6 @@ VERBS = (
         SystemCard(
             "musicvae",
             left_out="the decoder of two levels, and vectors of attributes; the way between two molecules stands",
-            off="--path linear",
             beside=("a straight line",),
             part=True,
         ),

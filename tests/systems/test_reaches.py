@@ -34,7 +34,7 @@ QUICK = {
     "optimise": "--budget 40 --batch 10 --no-compare --threads 1",
     "finetune": "-t y --split random --no-baseline --epochs 2 --batch-size 16 --threads 1",
     "study": "--seconds 60",
-    "latent interpolate": "--steps 200",
+    "latent interpolate": "--steps 4",
     "bench run": "--dry-run --only dataset=freesolv,method=mean",
 }
 
@@ -104,6 +104,8 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
     ]
     verb = next(name for name in QUICK if " ".join(words).startswith(f"{name} "))
     quick = shlex.split(QUICK[verb])
+    if "davis" in command and "+" in command:
+        quick += ["--sequence", "sequence"]
     if "tox21" in command:
         quick += ["-t", "a", "-t", "b", "-t", "c"]
     out = folder / (words[words.index("-o") + 1] if "-o" in words else "model.mgm")
