@@ -34,7 +34,6 @@ TOGETHER = 64  # vectors that are decoded at once: always so many, so that a tex
 ENCODED = 512  # molecules that are encoded at once
 _NOW = {"posterior": "network.bottleneck.linear.", "flow": "network.bottleneck.", "prior": "network.bottleneck.prior."}
 _OLDER = re.compile(r"^network\.(posterior|flow|prior)\.")  # of files from before bottlenecks
-
 MODULES = ("molgraph.models.chemvae", "molgraph.nn.variational", "molgraph.generate.vae_objective")
 TRAIN = "molgraph train-generator dataset:chembl2321810 -m chemvae"
 

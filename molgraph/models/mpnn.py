@@ -35,13 +35,7 @@ from molgraph.nn.updates import GRU
     "mpnn",
     systems=(
         SystemCard("mpnn", left_out="distances, which enn_s2s reads", off="gin", beside=("gin", "mean")),
-        SystemCard(
-            "albert",
-            left_out="texts, narrow embeddings, the loss of an order: rounds share their weights",
-            off="gin",
-            beside=("gin",),
-            part=True,
-        ),
+        SystemCard("albert", left_out="texts, narrow embeddings", off="gin", beside=("gin",), part=True),
     ),
     summary="message passing between atoms: edge network, GRU, Set2Set",
     paper="Gilmer et al. 2017, ICML",

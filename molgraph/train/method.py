@@ -67,8 +67,7 @@ class GraphMethod(Method):
         head: from graph (and descriptors) to targets, a registered head with its settings; ``gaussian`` predicts a
             variance beside each number (``molgraph models --kind head``).
         head_width: width of the perceptron from graph (and descriptors) to targets.
-        head_layers: layers of that perceptron.
-        head_dropout: probability of dropping one of its values while training.
+        head_layers, head_dropout: its layers, and the probability of dropping a value while training.
         seed: seed of the weights, the order of the rows and dropout; the same seed gives the same model on one machine.
         devices: number of devices, each with its own process.
         strategy: Lightning's strategy for several processes.

@@ -10,7 +10,6 @@ from scipy.stats import spearmanr
 
 import molgraph
 from molgraph.base.errors import DataError, UsageError
-from molgraph.evaluate.generation.report_frontier import _name
 from molgraph.evaluate.generation.sweep import Sweep, frontier_report, telling_quality
 from molgraph.generate.ngram import NgramGenerator
 from tests.tiny import series
@@ -48,17 +47,6 @@ def test_the_quality_is_one_that_tells_something() -> None:
     mixed = Sweep("c", T[:2], 9, {"int_div": some, "valid": some, "filters": some})
     assert [telling_quality(each) for each in (whole, without, mixed)] == ["frechet", "filters", "valid"]
     assert telling_quality(without, mixed) == "valid" and frontier_report(whole, without).quality == "filters"
-
-
-def test_names_of_temperatures_do_not_cover_each_other() -> None:
-    from matplotlib.figure import Figure
-
-    boxes, figure = [], Figure()
-    axis = figure.subplots()
-    for k in range(12):
-        _name(axis, f"T {k}", (0.5 + k / 200, 0.5), "black", boxes)
-    assert 4 <= len(boxes) < 12 and len(axis.texts) == len(boxes)
-    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
 def test_frontiers_without_anything_in_common_say_so() -> None:

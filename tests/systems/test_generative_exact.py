@@ -281,7 +281,7 @@ def test_a_chain_of_maps_has_the_density_of_its_points(off: str) -> None:
             z, log_det = flow.bend(start)
         log_q = Normal(0.0, 1.5).log_prob(start).sum(dim=1) - (0.0 if off else log_det)
         log_p = Normal(0.0, 0.7).log_prob(z - z.mean(dim=0)).sum(dim=1)
-        assert (log_p - log_q).exp().mean().item() == pytest.approx(1.0, abs=0.05)
+        assert (log_p - log_q).exp().mean().item() == pytest.approx(1.0, abs=0.1)
 
 
 @pytest.mark.system("musicvae", rung="exact")

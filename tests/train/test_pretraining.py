@@ -41,7 +41,6 @@ def bare(n: int = 48, start: int = 0) -> Table:
 
 
 def pretrained(**params: Any) -> GraphMethod:
-    """A D-MPNN of width 8 that masked atoms taught."""
     return small(objective="masked-atoms", **params)
 
 
