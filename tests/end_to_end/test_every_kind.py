@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import molgraph as mg
+from molgraph.data.splits import Split
 from tests.end_to_end.conftest import molgraph
 
 GRAPH = {"params": {"d_hidden": 8, "head_width": 8}, "epochs": 1, "threads": 1, "baseline": False}
@@ -110,7 +111,11 @@ def test_splits_from_the_shell(name: str, frame: pd.DataFrame, tmp_path: Path) -
     card = mg.load(tmp_path / "m.mgm").card
     assert card.split.startswith(name) and min(card.n_train, card.n_valid, card.n_test) > 0
     split = molgraph("data", "split", "in.csv", *SPLITS[name], "-o", "split.json", cwd=tmp_path)
-    assert split.returncode == 0 and f"{card.n_train:,} train" in split.stdout, split.stderr
+    assert split.returncode == 0, split.stderr
+    found = Split.load(tmp_path / "split.json")
+    assert ", ".join(f"{n:,} {part.replace('_', ' ')}" for part, n in found.sizes.items()) in split.stdout
+    labelled = [int(frame["pActivity"].iloc[rows].notna().sum()) for rows in (found.train, found.valid, found.test)]
+    assert [card.n_train, card.n_valid, card.n_test] == labelled, "the card counts the rows that have a label"
 
 
 def test_columns_from_the_shell(frame: pd.DataFrame, tmp_path: Path) -> None:
