@@ -1,4 +1,4 @@
-"""Explain molecules by one explainer each: the older names of ``molgraph.explain``."""
+"""Functions from before ``molgraph.explain``, kept for old code: each calls it with one explainer."""
 
 from __future__ import annotations
 

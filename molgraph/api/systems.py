@@ -1,4 +1,4 @@
-"""Say of each published system where it stands, what shows it, and what its checks found when they were last run."""
+"""List the published methods that molgraph implements, each with its command and the state of its checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Import an object of somebody else's code by its path, ``module:object`` or ``FILE.py:object``."""
+"""Import an object by its path, ``module:object`` or ``FILE.py:object``."""
 
 from __future__ import annotations
 

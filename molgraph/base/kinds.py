@@ -1,4 +1,4 @@
-"""Say of each kind of part where its files are and how one is named; the registry imports them when asked."""
+"""Find the files of each kind of plug-in (encoders, losses, splits, ...), which the registry imports on demand."""
 
 from __future__ import annotations
 

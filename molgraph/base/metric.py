@@ -1,4 +1,4 @@
-"""Define ``Metric``: what judges predictions."""
+"""Define ``Metric``, the base class of scores such as RMSE and ROC AUC."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hold the table of published systems that belong to molgraph, and the card of one that is implemented."""
+"""Read the table of published methods, and define ``SystemCard``, the description of one that is implemented."""
 
 from __future__ import annotations
 

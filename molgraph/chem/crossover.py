@@ -1,4 +1,4 @@
-"""Cross two molecular graphs: cut both and join a piece of one to a piece of the other."""
+"""Cross two molecules for a genetic algorithm: cut both graphs and join a piece of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Change a molecular graph by one random edit: an atom, a bond or a ring more, fewer or other."""
+"""Mutate a molecule for a genetic algorithm: add, remove or change one atom, bond or ring at random."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Label tetrahedral centres by the molecule, not by the order in which its SMILES names their neighbours."""
+"""Label tetrahedral stereocentres independently of the order of atoms in the SMILES."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decide whether what RDKit reads is a molecule, and which of its fragments it is (decision 0025)."""
+"""Check that an RDKit molecule is organic, and choose its largest organic fragment (decision 0025)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write molecules as tokens of SMILES or of SELFIES, and read them back."""
+"""Split SMILES or SELFIES into tokens, and join tokens to molecules."""
 
 from __future__ import annotations
 

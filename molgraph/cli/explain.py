@@ -1,4 +1,4 @@
-"""``molgraph explain``: draw molecules by what a trained model holds of their atoms and bonds."""
+"""``molgraph explain``: draw molecules with their atoms and bonds coloured by a trained model."""
 
 from __future__ import annotations
 

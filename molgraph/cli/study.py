@@ -1,4 +1,4 @@
-"""``molgraph study``: do an experiment about one's own data, model or generator."""
+"""``molgraph study``: run an analysis of a data set, a model or a generator, with a table and a figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read columns of numbers, and say what is wrong with a cell that is none."""
+"""Read numeric columns, and report the cells that are not numbers."""
 
 from __future__ import annotations
 

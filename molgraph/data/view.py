@@ -1,4 +1,4 @@
-"""Views: other looks at the same entities, through which training sees its batches."""
+"""Define ``View``, the base class of data augmentations that training applies to each batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explainers of a fitted model, one method a file. Called, it is the verb: see ``molgraph.api.explain``."""
+"""Explainers of trained models, one method a file; the module itself is callable: ``molgraph.explain(model, data)``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Define ``Explainer``: reads a fitted encoder and gives values to the atoms, bonds or fragments of molecules."""
+"""Define ``Explainer``, the base class of methods that give values to atoms, bonds or fragments of molecules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explain a model's molecules by a registered explainer, and hold the drawings for a notebook, a page or a picture."""
+"""Explain molecules by a registered explainer, and hold the drawings for a notebook, a page or a picture."""
 
 from __future__ import annotations
 

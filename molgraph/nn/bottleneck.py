@@ -1,4 +1,4 @@
-"""Define ``Bottleneck``: the states of rows to latent vectors, each at a price; some are priors too."""
+"""Define ``Bottleneck``, the base class of latent layers of autoencoders: a posterior, its divergence and its prior."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define ``Head``: from the state of a row to raw outputs, the loss of each label, and predicted values."""
+"""Define ``Head``, the base class of output layers, with the loss and the predicted values of each target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers over sequences of tokens: they read in an encoder and, where they are causal, write in a generator."""
+"""Define ``SequenceLayers``, the base class of layers over tokens, used by encoders and by language models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Studies of one's own data, models and generators, one a file. Called, it is the verb: see ``molgraph.api.study``."""
+"""Analyses of data sets, models and generators, one a file; the module itself is callable: ``molgraph.study(...)``."""
 
 import sys
 

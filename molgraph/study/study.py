@@ -1,4 +1,4 @@
-"""Define ``Study``: an experiment about data or a model that gives a table, a figure, a sentence and two controls."""
+"""Define ``Study``, the base class of analyses that return a table, a figure, a conclusion and two controls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw a generator's frontier of quality and diversity by its temperature."""
+"""Sample a generator at several temperatures and plot quality against diversity."""
 
 from __future__ import annotations
 

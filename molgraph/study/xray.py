@@ -1,4 +1,4 @@
-"""Show how far each split of a table asks a model to reach, before any training."""
+"""Measure how far the test molecules of each split lie from the training molecules, before any training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Callbacks: parts that change how a network trains, whatever its objective, and that stack."""
+"""Define ``Callback``, the base class of changes to training such as penalties and freezing, which can be combined."""
 
 from __future__ import annotations
 

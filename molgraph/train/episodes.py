@@ -1,4 +1,4 @@
-"""Episodes: batches of few tasks, each with rows to learn from (support) and others to be judged by (query)."""
+"""Draw episodes for meta-learning: a few tasks, each with support rows to learn from and query rows to score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define what a fit trains, a network with its objective and callbacks, how it trains, and what it leaves."""
+"""Define ``Learner``: the network, objective and callbacks that a fit trains, with their settings and results."""
 
 from __future__ import annotations
 

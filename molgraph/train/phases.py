@@ -1,4 +1,4 @@
-"""Lay the phases of a fit over its epochs: which parameters learn in each, and at which rate."""
+"""Divide the epochs of a fit into phases, each with its trainable parameters and learning rates."""
 
 from __future__ import annotations
 

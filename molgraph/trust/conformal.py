@@ -1,4 +1,4 @@
-"""Give each prediction an interval that holds the measured value as often as was asked for."""
+"""Conformal prediction: intervals that contain the measured value at a chosen rate, for any regressor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define ``Wrapper``: a method over any other method, which learns from its predictions and adjusts them."""
+"""Define ``Wrapper``, the base class of methods that train another method and adjust its predictions."""
 
 from __future__ import annotations
 

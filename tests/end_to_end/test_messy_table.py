@@ -107,7 +107,7 @@ def _check_the_clean_table(messy: pd.DataFrame, folder: Path) -> None:
     assert set(why.loc[why["action"].isin(["out", "merged"]), "row"].astype(int)) == {
         row + 1 for row, name in enumerate(messy["Compound"]) if name not in set(clean["Compound"])
     }
-    expected = {"unreadable", "replicate", "no label", "no organic part: it has no carbon"}
+    expected = {"unreadable", "replicate", "no label", "no molecule"}
     assert why["reason"].ne("").all() and expected <= {reason.split(";")[0] for reason in why["reason"]}
     kept = messy.set_index("Compound").loc[clean["Compound"]].reset_index()
     own = ["Compound", "Active", "Lab book", "Comment"]

@@ -1,1 +1,1 @@
-"""Views of entities, one a file; the base class stands in ``molgraph.data.view``."""
+"""Data augmentations of molecules and sequences, one a file; the base class is in ``molgraph.data.view``."""

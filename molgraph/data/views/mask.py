@@ -1,4 +1,4 @@
-"""Hide the features of some atoms of each graph, or of some tokens of each text."""
+"""Mask the features of random atoms of each graph, or random tokens of each sequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write the SMILES of each molecule anew, from a random atom along random bonds."""
+"""Write each molecule as a random SMILES: from a random atom, along random branches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define ``LatentSearch``: proposes points of a generator's latent space, which it decodes."""
+"""Define ``LatentSearch``, the base class of searches in the latent space of a generator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A prior on each code given a similar one: the associative compression network's bank and prior network."""
+"""The prior of an associative compression network: a Gaussian around the code of a similar molecule."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Heads: a perceptron, and one that predicts a variance beside each number."""
+"""Output layers: a perceptron, and one that predicts a mean and a variance."""
