@@ -40,7 +40,7 @@ def check_params(cls: type, params: Mapping[str, Any], *, owner: str = "") -> No
         >>> check_params(Tree, {"depth": 4, "rate": 1})
         >>> check_params(Tree, {"depth": 0}, owner="tree")
         Traceback (most recent call last):
-        molgraph.base.errors.UsageError: tree: depth is 0, expected a whole number from 1 to 12
+        molgraph.base.errors.BadValueError: tree: depth is 0, expected a whole number from 1 to 12
           its default is 3
     """
     check_names(cls, params, owner=owner)

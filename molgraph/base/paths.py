@@ -21,6 +21,7 @@ from molgraph.base.errors import (
     CannotWriteError,
     MissingFileError,
     StorageError,
+    UnknownNameError,
     close_names,
     did_you_mean,
 )
@@ -112,10 +113,10 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
 
 
 def check_ending(path: str | os.PathLike[str] | None, *known: str) -> None:
-    """Raise ``BadValueError`` for a file to write, where there is one, whose name has none of the known endings."""
+    """Raise ``UnknownNameError`` for a file to write, where there is one, whose name has none of the known endings."""
     name = "" if path is None else Path(path).name
     if path is not None and (not name.endswith(known) or name in known):
-        raise BadValueError(f"cannot write {name!r}: unknown ending", hint=f"known: {', '.join(known)}")
+        raise UnknownNameError(f"cannot write {name!r}: unknown ending", hint=f"known: {', '.join(known)}")
 
 
 def temporary_beside(path: Path) -> Path:

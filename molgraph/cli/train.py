@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from molgraph.base.errors import BadValueError, BusyError, ConflictError, FileKeptError, StorageError, UsageError
+from molgraph.base.errors import BusyError, ConflictError, FileKeptError, StorageError, UnknownNameError, UsageError
 from molgraph.base.locks import Claims
 from molgraph.base.paths import check_names_file, storage_error
 from molgraph.base.recipe_keys import KEYWORDS
@@ -124,7 +124,7 @@ def model_file(out: Path) -> Path:
     check_names_file(out)
     if out.suffix.lower() not in ("", ".mgm"):
         hint = f"model files end in .mgm: {out.stem}.mgm"
-        raise BadValueError(f"a model cannot be written to {out.name!r}", hint=hint)
+        raise UnknownNameError(f"a model cannot be written to {out.name!r}", hint=hint)
     return out if out.suffix else out.with_suffix(".mgm")
 
 
