@@ -247,7 +247,8 @@ def _frame(path: Path, **options: Any) -> pd.DataFrame:
 
 
 def _unreadable(path: Path, error: Exception) -> DataError:
-    return DataError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}")
+    kind = DataError if isinstance(error, OSError) else FormatError
+    return kind(f"cannot read {path}: {getattr(error, 'strerror', None) or error}")
 
 
 def _whole(values: Any, source: str) -> np.ndarray:
