@@ -16,7 +16,6 @@ from molgraph.base.errors import (
     AmbiguousColumnError,
     DataError,
     EmptyError,
-    FormatError,
     LabelError,
     MissingColumnError,
     UnsupportedError,
@@ -142,7 +141,7 @@ def test_a_table_in_which_no_list_fits_says_why() -> None:
     table = read_table({"smiles": ["CCO", "CC"], "q": ["[1]", "[2]"]}, targets=["q:atom"])
     with pytest.raises(EmptyError, match=r"q .*3 atoms"):
         check_targets(table)
-    with pytest.raises(FormatError, match="NAME:atom"):
+    with pytest.raises(LabelError, match="NAME:atom"):
         read_table({"smiles": ["CCO"], "q": ["[1, 2, 3]"]}, targets=["q"])
     with pytest.raises(UnsupportedError, match="logarithms"):
         read_table({"smiles": ["CCO"], "q": ["[1, 2, 3]"]}, targets=["q:atom"], log=True)
