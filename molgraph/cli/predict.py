@@ -108,7 +108,7 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
     if done.spread:
         say("The spread is not calibrated: the error of a prediction is usually far larger.", "dim", err=True)
     if done.coverage is not None and verb == "predict":
-        words = f"The intervals hold {done.coverage:.0%} of measured values, of molecules like those held out in training."
+        words = f"The intervals hold {done.coverage:.0%} of the values measured on molecules like the training's."
         say(words, "dim", err=True)
     if done.failed:
         fate = "left out" if on_error == "drop" else "kept, with the reason"

@@ -93,7 +93,8 @@ class Findings:
         return frame.to_string(index=False, na_rep="", float_format=lambda x: f"{x:.3f}".rstrip("0").rstrip("."))
 
     def __repr__(self) -> str:
-        return "\n".join([self.title, self.narrow, self.sentence, *map(str, (self.positive, self.negative)), *self.notes])
+        controls = map(str, (self.positive, self.negative))
+        return "\n".join([self.title, self.narrow, self.sentence, *controls, *self.notes])
 
     def _repr_html_(self) -> str:
         picture = "" if self.draw is None else self.draw("svg").decode()
