@@ -88,7 +88,7 @@ def make_generator(config: RunConfig) -> Generator:
     params = options | config.model.params
     check_params(cls, params, owner=name)
     made = cls(**params)
-    made.check_params()
+    getattr(made, "check", made.check_params)()
     return made
 
 

@@ -115,7 +115,7 @@ def show_all(found: list[Entry], kind: str) -> None:
     tags = [", ".join(tags_of(each)) for each in shown]
     wide = room - max(map(len, tags)) - 2 >= TAGGED and any(tags)
     room -= (max(map(len, tags)) + 2) * wide
-    title = "Models" if kind == "model" else kind.capitalize() + ("es" if kind.endswith("h") else "s")
+    title = re.sub("y$", "ie", kind.capitalize()) + ("es" if kind.endswith("h") else "s")
     table = grid(title, "name", "what it is", "from", *["tags"] * wide)
     before = ""
     for each, paper, own in zip(shown, papers, tags, strict=True):

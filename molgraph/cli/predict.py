@@ -107,6 +107,9 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
     say(f"{count(done.rows, 'row')}{resumed}{where}, {done.seconds:.1f} s{speed}", err=True)
     if done.spread:
         say("The spread is not calibrated: the error of a prediction is usually far larger.", "dim", err=True)
+    if done.coverage is not None and verb == "predict":
+        words = f"The intervals hold {done.coverage:.0%} of the values measured on molecules like the training's."
+        say(words, "dim", err=True)
     if done.failed:
         fate = "left out" if on_error == "drop" else "kept, with the reason"
         say(

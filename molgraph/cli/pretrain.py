@@ -43,8 +43,8 @@ def pretrain(
     Examples:
         molgraph pretrain library.smi -o encoder.mgm
         molgraph pretrain dataset:zinc250k -m gin --epochs 5 -o gin.mgm
-        molgraph pretrain library.smi -m gin --method infograph -o encoder.mgm
-        molgraph pretrain library.csv -s params.objective.rate=0.25
+        molgraph pretrain library.smi -m gin --objective infograph -o encoder.mgm
+        molgraph pretrain library.csv --objective "masked-atoms(rate=0.25)"
         molgraph finetune encoder.mgm assay.csv -t pIC50 -o assay.mgm
         molgraph embed encoder.mgm library.smi -o vectors.parquet
         molgraph pretrain assays.csv -t a -t b --objective maml -o init.mgm

@@ -21,7 +21,7 @@ def study(
     seconds: Annotated[float, option("S", "CPU time; repeats that do not fit are left out.")] = 120.0,
     out: Annotated[Path | None, out_option("A page (.html), a picture (.png, .svg) or a table (.csv).")] = None,
 ) -> None:
-    """Do an experiment about one's own data, model or generator.
+    """Analyse a data set, a model or a generator.
 
     A study gives a table, a picture, one sentence, and two controls: a case
     with an effect that it has to see, and one without. Where a control does
@@ -43,7 +43,7 @@ def study(
     if out is not None:
         findings.save(out)
     say(findings.title, "bold")
-    say(findings.frame.to_string(index=False, float_format="{:.3f}".format))
+    say(findings.narrow)
     say(findings.sentence, "bold green" if findings.sound else "bold red")
     for control in (findings.positive, findings.negative):
         say(str(control), "dim" if control.holds else "bold red")

@@ -58,7 +58,7 @@ VERBS = (
     Verb("bench site", BENCH, "Write the pages of several benchmarks, an index, and a page a method.", "bench_site"),
     Verb("bench xray", BENCH, "Show what each split of a table asks, before any training.", "bench_xray"),
     Verb("bench verify", BENCH, "Hash and score everything that a run stored once more.", "bench"),
-    Verb("study", INSPECT, "Do an experiment about data, a model or a generator, with controls.", "study"),
+    Verb("study", INSPECT, "Analyse data, a model or a generator, with controls.", "study"),
     Verb("models", INSPECT, "What can be trained, from which paper, with which parameters.", "models"),
     Verb(
         "systems", INSPECT, "The systems of the literature that are built, each with its file and command.", "systems"

@@ -82,7 +82,7 @@ TRAIN = "molgraph train-generator dataset:chembl2321810 -m chemvae"
             off="-s params.posterior=gaussian",
             beside=("posterior=gaussian",),
             command=f"{TRAIN} -s params.posterior=radial -o generator.mgm",
-            modules=("molgraph.nn.flows", *MODULES),
+            modules=("molgraph.nn.bottlenecks.flows", *MODULES),
             part=True,
         ),
     ),

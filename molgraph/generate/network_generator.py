@@ -28,6 +28,7 @@ from molgraph.train.callback import as_trained, make_callbacks
 from molgraph.train.checkpoint import fingerprint
 from molgraph.train.engine import fit_network
 from molgraph.train.objective import Objective
+from molgraph.train.optimizers import check_optimizer
 from molgraph.train.preparation import NO_VALID
 from molgraph.train.restore import restore_history, restore_network, stored_history, stored_weights
 from molgraph.train.runtime import check_precision, resolve_device, torch_settings
@@ -179,8 +180,8 @@ class NetworkGenerator(Generator):
         """Raise early for values that no fit can have."""
         self.check_params()
         cores(self.threads)
-        for kind in ("optimizer", "schedule"):
-            registry.entry(kind, getattr(self, kind))
+        registry.entry("schedule", self.schedule)
+        check_optimizer(self.optimizer)
         make_callbacks(self.callback, start=False)
         check_precision(self.precision)
         resolve_device(self.device)

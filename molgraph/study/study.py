@@ -24,6 +24,7 @@ from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model
 
 SECONDS = 120.0  # of a study, if not said otherwise
+NARROW = 24  # characters of a cell that a terminal shows
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,16 @@ class Findings:
             raise UnsupportedError(f"{self.title} has no picture", hint="write an .html page or a .csv table")
         return write_whole(path, self.draw(form))
 
+    @property
+    def narrow(self) -> str:
+        """The table as text, without columns of sentences and empty ones."""
+        wide = [name for name in self.frame if self.frame[name].map(lambda cell: len(str(cell))).max() > NARROW]
+        frame = self.frame.drop(columns=wide).replace("", None).dropna(axis=1, how="all")
+        return frame.to_string(index=False, na_rep="", float_format=lambda x: f"{x:.3f}".rstrip("0").rstrip("."))
+
     def __repr__(self) -> str:
-        table = self.frame.to_string(index=False, float_format="{:.3f}".format)
-        return "\n".join([self.title, table, self.sentence, *map(str, (self.positive, self.negative)), *self.notes])
+        controls = map(str, (self.positive, self.negative))
+        return "\n".join([self.title, self.narrow, self.sentence, *controls, *self.notes])
 
     def _repr_html_(self) -> str:
         picture = "" if self.draw is None else self.draw("svg").decode()
@@ -159,7 +167,7 @@ def study(
     seconds: float = SECONDS,
     **columns: Any,
 ) -> Findings:
-    """Do an experiment about one's own data or model.
+    """Analyse data or a model.
 
     Args:
         name: a registered study with its settings, such as ``temperature-sweep(n=200)``; ``molgraph.names("study")``.

@@ -37,7 +37,7 @@ from molgraph.train.large_graphs import refuse_large
 from molgraph.train.modelfile import load_start
 from molgraph.train.network import Network, build_network
 from molgraph.train.objective import make_objective, views_for
-from molgraph.train.optimizers import make_optimizer
+from molgraph.train.optimizers import check_optimizer, make_optimizer
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import prepare
 from molgraph.train.pretraining import Start, state_outputs
@@ -69,8 +69,7 @@ class GraphMethod(Method):
         head_width: width of the perceptron from graph (and descriptors) to targets.
         head_layers, head_dropout: its layers, and the probability of dropping a value while training.
         seed: seed of the weights, the order of the rows and dropout; the same seed gives the same model on one machine.
-        devices: number of devices, each with its own process.
-        strategy: Lightning's strategy for several processes.
+        devices, strategy: number of devices, each with its own process, and Lightning's strategy for them.
         predict_batch: rows that are predicted together.
         checkpoint_seconds: time between checkpoints, where fit is given a working folder.
         joiner: how the states of several entity columns become one (``molgraph models --kind joiner``).
@@ -260,8 +259,9 @@ class GraphMethod(Method):
         cores(self.threads)
         for name in encoder_names(self.encoder):
             registry.entry("encoder", name)
-        for kind in ("joiner", "head", "optimizer", "schedule", "objective"):
+        for kind in ("joiner", "head", "schedule", "objective"):
             registry.entry(kind, getattr(self, kind))
+        check_optimizer(self.optimizer)
         make_callbacks(self.callback)
         make_views(self.views)
         check_precision(self.precision)

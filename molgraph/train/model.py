@@ -65,6 +65,11 @@ class Model:
         return self.card.name or self.method.model_name
 
     @property
+    def coverage(self) -> float | None:
+        """Share of measured values that its intervals are made to hold; None without intervals."""
+        return getattr(self.method, "coverage", None)
+
+    @property
     def kind(self) -> str:
         """What it is in words: its name, or ``ensemble of 5 dmpnn``."""
         return self.method.title if self.method.members else self.name

@@ -65,6 +65,11 @@ def make_optimizer(
     return made
 
 
+def check_optimizer(name: str) -> None:
+    """Refuse an unknown optimiser or setting before any data are read."""
+    make_optimizer(name, [nn.Parameter(torch.zeros(1))], 1e-3, 0.0)
+
+
 def _register(name: str, make: Callable, summary: str, paper: str = "", **fixed: Any) -> None:
     register("optimizer", name, summary=summary, paper=paper)(partial(make, **fixed))
 

@@ -51,6 +51,7 @@ class Streamed:
         seconds: wall time of this run.
         note: why rows that an earlier run had done were not used, where there were such.
         spread: whether there are columns of the members' spread.
+        coverage: share of measured values that the intervals are made to hold; None without intervals.
     """
 
     path: str
@@ -61,6 +62,7 @@ class Streamed:
     seconds: float = 0.0
     note: str = ""
     spread: bool = False
+    coverage: float | None = None
 
     def add(self, counts: dict[str, Any]) -> None:
         """Count the rows of another chunk."""
@@ -105,7 +107,7 @@ def predict_stream(
         raise ConflictError(f"{path} is the file that is read", hint="name another output")
     run = repr((__version__, model_hash, chunk_rows, on_error == "drop", keep_columns, columns_of_input))
     how = (row_format(path), on_error, chunk_rows, keep_columns, columns_of_input)
-    job = _Job(model, source, *how, run, Streamed(path))
+    job = _Job(model, source, *how, run, Streamed(path, coverage=getattr(model, "coverage", None)))
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
         _write_straight(job, path)
     else:

@@ -73,7 +73,10 @@ def test_models_answers_unknown_names_with_known_ones(words: list[str]) -> None:
         (["infograph"], ["d_score 128 width of", "--objective 'infograph(NAME=VALUE)'", "infograph -o"]),
         (["set2set"], ["steps 3 number of questions.", "-s params.readout=set2set"]),
         (["pair"], ["scale 1.0 the root mean square", "-s params.norm=pair"]),
-        (["mean-teacher"], ["try it: molgraph train assay.csv -t Y -m gin --objective mean-teacher"]),
+        (
+            ["mean-teacher"],
+            ["try it: molgraph train dataset:chembl2321810 -m gin --objective mean-teacher --unlabelled"],
+        ),
     ],
 )
 def test_models_says_when_to_use_one_and_how(words: list[str], said: list[str]) -> None:

@@ -13,12 +13,12 @@ import torch
 from molgraph.base.contracts import State, Target
 from molgraph.base.errors import DamagedModelError, UnknownNameError, UnsupportedError
 from molgraph.chem.quality import measure
-from molgraph.data.table import Table, make_table
+from molgraph.data.table import make_table
 from molgraph.generate.chemvae import ChemVAE
 from molgraph.generate.vae_objective import SequenceELBO
 from molgraph.train.objective import StepState
-from molgraph.train.runtime import Interrupted
-from tests.tiny import same_bits, series
+from tests.generate.test_language import corpus, goes_on_exactly
+from tests.tiny import series
 
 VALID = StepState(0, 10, 0, training=False)
 
@@ -28,33 +28,13 @@ def small(**params: Any) -> ChemVAE:
     return ChemVAE(**{**ChemVAE.small, "threads": 1, **params})
 
 
-def corpus(n: int = 48, start: int = 0) -> Table:
-    """Molecules, one of which cannot be read."""
-    return make_table([*series(n, start).smiles, "not a molecule"])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("stop_after", [1, 7])
 @pytest.mark.parametrize("options", [{}, {"prior": "acn", "posterior": "radial"}])
 def test_a_killed_training_goes_on_exactly(
     stop_after: int, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = {"epochs": 4, "checkpoint_seconds": 0.0, **options}
-    whole = small(**options).fit(corpus(), corpus(16, 100), workdir=tmp_path / "whole")
-    steps = []
-
-    def stop(self: Any, network: Any, state: StepState) -> None:
-        steps.append(state.step)
-        if len(steps) == stop_after + 1:
-            raise Interrupted("killed")
-
-    monkeypatch.setattr(SequenceELBO, "after_step", stop)
-    with pytest.raises(Interrupted):
-        small(**options).fit(corpus(), corpus(16, 100), workdir=tmp_path / "cut")
-    monkeypatch.undo()
-    again = small(**options).fit(corpus(), corpus(16, 100), workdir=tmp_path / "cut")
-    assert same_bits(*({k: v.numpy() for k, v in m.ready().network.state_dict().items()} for m in (again, whole)))
-    assert again.sample(20) == whole.sample(20)
+    goes_on_exactly(small, options, SequenceELBO, stop_after, tmp_path, monkeypatch)
 
 
 def test_epochs_of_the_warm_up_are_not_the_best() -> None:

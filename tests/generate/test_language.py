@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from molgraph.chem.tokens import is_vocabulary, tokens_of
 from molgraph.data.table import Table, make_table
 from molgraph.generate.language import LanguageGenerator, samples_of
 from molgraph.generate.next_token import LanguageNetwork, NextToken
-from molgraph.train.objective import StepState
+from molgraph.train.objective import Objective, StepState
 from molgraph.train.runtime import Interrupted
 from tests.tiny import same_bits, series
 
@@ -34,6 +35,30 @@ def small(**params: Any) -> LanguageGenerator:
 def corpus(n: int = 48, start: int = 0) -> Table:
     """Molecules, one of which cannot be read."""
     return make_table([*series(n, start).smiles, "not a molecule"])
+
+
+def goes_on_exactly(
+    make: Callable[..., Any], options: dict[str, Any], objective: type[Objective], stop_after: int, folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """A fit that was killed after so many steps has, started again, the weights, curves and samples of a whole one."""
+    options, steps = {"epochs": 4, "checkpoint_seconds": 0.0, **options}, []
+    whole = make(**options).fit(corpus(), corpus(16, 100), workdir=folder / "whole")
+
+    def stop(self: Any, network: Any, state: StepState) -> None:
+        steps.append(state.step)
+        if len(steps) == stop_after + 1:
+            raise Interrupted("killed")
+
+    monkeypatch.setattr(objective, "after_step", stop)
+    with pytest.raises(Interrupted):
+        make(**options).fit(corpus(), corpus(16, 100), workdir=folder / "cut")
+    monkeypatch.undo()
+    again = make(**options).fit(corpus(), corpus(16, 100), workdir=folder / "cut")
+    assert same_bits(*({k: v.numpy() for k, v in m.ready().network.state_dict().items()} for m in (again, whole)))
+    assert again.sample(20) == whole.sample(20)
+    assert again.curves is not None and whole.curves is not None
+    assert again.curves.drop(columns="seconds").equals(whole.curves.drop(columns="seconds"))
 
 
 @pytest.mark.parametrize("sequence", ["gru", "lstm", "s4(d_state=4)"])
@@ -58,24 +83,7 @@ def test_the_loss_is_the_cross_entropy_of_every_token_and_end(sequence: str) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("stop_after", [1, 5, 10])
 def test_a_killed_training_goes_on_exactly(stop_after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    options: dict[str, Any] = {"epochs": 4, "checkpoint_seconds": 0.0, "dropout": 0.2}
-    whole = small(**options).fit(corpus(), corpus(16, 100), workdir=tmp_path / "whole")
-    steps = []
-
-    def stop(self: Any, network: Any, state: StepState) -> None:
-        steps.append(state.step)
-        if len(steps) == stop_after + 1:
-            raise Interrupted("killed")
-
-    monkeypatch.setattr(NextToken, "after_step", stop)
-    with pytest.raises(Interrupted):
-        small(**options).fit(corpus(), corpus(16, 100), workdir=tmp_path / "cut")
-    monkeypatch.undo()
-    again = small(**options).fit(corpus(), corpus(16, 100), workdir=tmp_path / "cut")
-    weights = [{k: v.numpy() for k, v in each.ready().network.state_dict().items()} for each in (again, whole)]
-    assert same_bits(*weights) and again.sample(20) == whole.sample(20)
-    assert again.curves is not None and whole.curves is not None
-    assert again.curves.drop(columns="seconds").equals(whole.curves.drop(columns="seconds"))
+    goes_on_exactly(small, {"dropout": 0.2}, NextToken, stop_after, tmp_path, monkeypatch)
 
 
 @pytest.fixture(scope="module", params=["gru", "lstm", "s4"])

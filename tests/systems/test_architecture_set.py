@@ -23,21 +23,8 @@ from molgraph.nn.set_readouts import CrossAttention, Perceiver, PointNetST, SetT
 from molgraph.nn.sorted_readouts import FSPool
 from molgraph.nn.walks import walk_returns
 from tests.models.test_graphgps import SMILES as FEW
+from tests.nn.test_readouts import MEMBERS, SIZES, D, H, graphs, rows
 from tests.systems.effect import Effect
-
-D, SIZES = 6, (13, 0, 1, 5)
-
-
-def rows(n: int = sum(SIZES), d: int = D, seed: int = 0) -> Tensor:
-    return torch.randn(n, d, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-
-
-def graphs(sizes: tuple[int, ...] = SIZES) -> Relation:
-    graph_of = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
-    return Relation.from_pairs(torch.arange(len(graph_of)), graph_of, len(graph_of), len(sizes))
-
-
-H, MEMBERS = rows(), graphs()
 
 
 def plain(name: str) -> Any:

@@ -7,7 +7,6 @@ import copy
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 from torch_geometric.nn import LayerNorm
 
 from molgraph.base.registry import get
@@ -15,25 +14,10 @@ from molgraph.data.batch import collate
 from molgraph.data.feature_layout import MOLECULE_SPEC
 from molgraph.data.featurize import featurize
 from molgraph.nn.graph_norms import GroupGraph
-from molgraph.nn.norms import Group, NoNorm, Norm
-from molgraph.nn.relation import Relation
+from molgraph.nn.norms import Group, NoNorm
+from tests.nn.test_norms import GRAPH_OF, MEMBERS, rows, with_weights
 from tests.systems.effect import Effect
 from tests.tiny import series
-
-GRAPH_OF = torch.tensor([0, 0, 0, 2, 2, 3])
-MEMBERS = Relation.from_pairs(torch.arange(6), GRAPH_OF, 6, 4)
-
-
-def rows(d: int) -> Tensor:
-    return 3 + 2 * torch.randn(6, d, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-
-
-def with_weights(norm: Norm) -> Norm:
-    """The norm in double precision, none of its weights 0 or 1."""
-    generator = torch.Generator().manual_seed(2)
-    for parameter in norm.double().parameters():
-        parameter.data = torch.randn(parameter.shape, dtype=torch.float64, generator=generator)
-    return norm
 
 
 @pytest.mark.parametrize("n_groups", [1, 2, 4])
