@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from molgraph.base.errors import BadValueError, FormatError, MissingOptionError, UsageError
+from molgraph.base.errors import BadValueError, DataError, FormatError, MissingOptionError, UsageError
 from molgraph.base.run_config import RunConfig
 from molgraph.base.toml_config import parse_json, parse_toml
 from molgraph.data.cards import read_card
