@@ -15,7 +15,16 @@ import pandas as pd
 import pytest
 
 from molgraph.base.contracts import Prediction, Target
-from molgraph.base.errors import BusyError, CannotWriteError, CellError, ConflictError, FormatError, UnknownNameError
+from molgraph.base.errors import (
+    BusyError,
+    CannotWriteError,
+    CellError,
+    ConflictError,
+    DataError,
+    EmptyError,
+    FormatError,
+    UnknownNameError,
+)
 from molgraph.train.chunk_folder import ChunkFolder
 from molgraph.train.stream import predict_stream
 
@@ -246,11 +255,15 @@ def test_refusals(source: Path, tmp_path: Path) -> None:
         stream(source, tmp_path / "folder")
 
 
-@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"PAR1", b""])
-def test_a_foreign_parquet_file_is_explained_by_the_reader(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "error"), [(b"a,b\n1,2\n", FormatError), (b"PAR1", FormatError), (b"", EmptyError)]
+)
+def test_a_foreign_parquet_file_is_explained_by_the_reader(
+    tmp_path: Path, content: bytes, error: type[DataError]
+) -> None:
     path = tmp_path / "not.parquet"
     path.write_bytes(content)
-    with pytest.raises(FormatError):
+    with pytest.raises(error, match=path.name):
         stream(path, tmp_path / "out.csv")
 
 
