@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from molgraph.base.contracts import Method, Prediction, State
-from molgraph.base.errors import DataError, nearest
+from molgraph.base.errors import DataError, UnknownNameError, nearest
 from molgraph.base.search_space import Categorical, Float, Int
 from molgraph.data.table import Table
 
