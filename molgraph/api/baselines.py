@@ -17,7 +17,7 @@ import pandas as pd
 from molgraph.api.check_config import split_name
 from molgraph.api.run_split import labelled_sizes
 from molgraph.base.contracts import Method, Prediction, Trainable
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import ConflictError, UnsupportedError, UnusedSettingError
 from molgraph.base.parts import split_model
 from molgraph.base.recipe_keys import DEFAULTS, GRADIENT_DESCENT, USUAL_MODEL
 from molgraph.base.registry import get
@@ -71,7 +71,7 @@ def _check_idle(config: RunConfig, own: Collection[str], params: Collection[str]
         said = f"{name} has a {key} of its own, which is not the {key} of gradient descent"
         hint = f"set its own one with -s params.{key}={value} (in Python: params={{{key!r}: {value}}})"
         if key in changed:
-            raise UsageError(said, hint=hint)
+            raise UnusedSettingError(said, hint=hint)
         logger.warning("%s: %s=%s is not used; %s", said, key, value, hint)
     if unused := [key for key in changed if key not in own]:
         logger.warning(f"{name} has no {' and no '.join(unused)}: not used")
@@ -119,7 +119,7 @@ def method_of(config: RunConfig, **more: Any) -> Method:
         name, params = Ensemble.name, {"method": name, "n": config.training.ensemble, "params": params}
     core = _core(name, params)
     if config.model.init is not None and "init" not in core.param_names():
-        raise UsageError(
+        raise UnsupportedError(
             f"{config.model.name} has no encoder to start from {config.model.init}",
             hint="leave the model out: it is the file's; or leave out --init (in Python init=)",
         )
@@ -176,13 +176,13 @@ def check_keep(config: RunConfig, keep: str) -> None:
     several = data.sequence or (not isinstance(data.smiles, str | None) and len(data.smiles) > 1)
     if keep == "baseline" and (several or data.geometry):
         kind = "pairs" if several else "geometries"
-        raise UsageError(f"there is no baseline to keep: {kind} have none", hint="leave out --keep baseline")
+        raise ConflictError(f"there is no baseline to keep: {kind} have none", hint="leave out --keep baseline")
     if keep == "baseline" and BASELINE not in baselines_for(config, make_method(name, **config.model.params)):
         why = f"{name} has none" if config.training.baseline else "--no-baseline trains none"
-        raise UsageError(f"there is no baseline to keep: {why}", hint=f"train it alone: --model {BASELINE}")
+        raise ConflictError(f"there is no baseline to keep: {why}", hint=f"train it alone: --model {BASELINE}")
     if keep == "best" and config.split.fractions[1] == 0 and get("split", split_name(config)).uses_fractions:
         hint = "give it a share, as in --fractions 0.8,0.1,0.1"
-        raise UsageError("--keep best chooses by the validation part, and the fractions leave none", hint=hint)
+        raise ConflictError("--keep best chooses by the validation part, and the fractions leave none", hint=hint)
 
 
 def run_methods(

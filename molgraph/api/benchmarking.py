@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.base.errors import DataError, StorageError
+from molgraph.base.errors import CannotReadError, CellError, LabelError, StorageError
 from molgraph.base.resources import recipe_path
 from molgraph.data.read import read_table
 from molgraph.data.table import Table
@@ -99,7 +99,7 @@ def read_own_table(own: OwnTable) -> Table:
     """A recipe's own table; where its file is missing, the error says from where paths are counted."""
     if os.path.exists(own.path) and not os.path.isfile(own.path) and not os.path.isdir(own.path):
         hint = "its rows are read more than once: write them to a file first"
-        raise StorageError(f"the [[table]] {own.name!r}: {own.path} is a pipe or a device", hint=hint)
+        raise CannotReadError(f"the [[table]] {own.name!r}: {own.path} is a pipe or a device", hint=hint)
     try:
         table = read_table(own.path, **own.columns, targets=own.targets or None, split=own.split_column)
         return table if own.censoring is None else _uncensored(own, table)
@@ -108,7 +108,7 @@ def read_own_table(own: OwnTable) -> Table:
             raise
         where = f"paths of a [[table]] are counted from the folder that the run is started in, {Path.cwd()}"
         hint = "; ".join(filter(None, (error.hint, where)))
-        raise StorageError(f"the [[table]] {own.name!r}: {error.message}", hint=hint) from None
+        raise type(error)(f"the [[table]] {own.name!r}: {error.message}", hint=hint) from None
 
 
 def _uncensored(own: OwnTable, table: Table) -> Table:
@@ -118,7 +118,7 @@ def _uncensored(own: OwnTable, table: Table) -> Table:
     marks = np.array([str(sign).strip() for sign in signs])
     known = np.isin(marks, ["", "=", "==", "nan", "None", *CENSORED])
     if not known.all():
-        raise DataError(
+        raise CellError(
             f"the [[table]] {own.name!r}: its censoring column says {str(marks[~known][0])!r}", hint="<, > or ="
         )
     if table.y is None:
@@ -128,7 +128,7 @@ def _uncensored(own: OwnTable, table: Table) -> Table:
     censored = np.isin(marks, CENSORED)[:, None] & there
     if censored.any() and own.qualifiers == "refuse":
         words = f"the [[table]] {own.name!r} has {censored.sum():,} censored labels"
-        raise DataError(words, hint='say qualifiers = "drop" to leave them out, or "strip" to take them as they are')
+        raise LabelError(words, hint='say qualifiers = "drop" to leave them out, or "strip" to take them as they are')
     kept = own.qualifiers == "strip"
     fate = "are read as if they were exact" if kept else "were taken out"
     told = (f"{censored.sum():,} of {there.sum():,} labels are censored and {fate}",) * bool(censored.any())

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import ConflictError, UnsupportedError
 from molgraph.base.options import Keyword, fill, optional
 from molgraph.base.paths import missing_file
 from molgraph.base.recipe_keys import KEYS
@@ -47,7 +47,7 @@ def with_start(config: RunConfig) -> RunConfig:
     """The recipe, with the model of the file that its encoder starts from where it names none itself.
 
     Raises:
-        UsageError: the file's model has no encoder.
+        UnsupportedError: the file's model has no encoder.
     """
     if config.model.init is None or "name" in config.model.model_fields_set:
         return config
@@ -55,7 +55,7 @@ def with_start(config: RunConfig) -> RunConfig:
     if "init" not in found.method.param_names():
         anew = f"; or train it anew: molgraph train assay.csv -t Y -m {found.kind}" * (found.kind in names("method"))
         said = f"{config.model.init} holds a {found.kind}, which has no encoder to start from"
-        raise UsageError(said, hint=PRETRAIN + anew)
+        raise UnsupportedError(said, hint=PRETRAIN + anew)
     return config.model_copy(update={"model": config.model.model_copy(update={"name": found.method.model_name})})
 
 
@@ -88,7 +88,7 @@ def check_config(config: RunConfig) -> None:
 def check_report(config: RunConfig) -> None:
     """Refuse a report on a run whose fractions leave nothing to test."""
     if config.data.test is None and config.split.fractions[2] == 0 and get("split", split_name(config)).uses_fractions:
-        raise UsageError(
+        raise ConflictError(
             "a report needs a test part, and the fractions leave none", hint="as in --fractions 0.8,0.1,0.1"
         )
 

@@ -14,7 +14,7 @@ from molgraph.api.check_config import corpus_keywords, recipe_of
 from molgraph.api.prediction import load, set_running
 from molgraph.api.pretraining import corpus_split, learn_corpus
 from molgraph.base.contracts import Generator
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.options import takes
 from molgraph.base.parameters import check_params
 from molgraph.base.recipe_keys import DEFAULTS, GENERATOR_KEYWORDS
@@ -73,7 +73,7 @@ def generator_recipe(recipe: RunConfig | str | Path | None, given: Mapping[str, 
     own = {} if "name" in told.model.model_fields_set else {"model": GENERATOR_KEYWORDS["model"].default}
     config = recipe_of(recipe, {**corpus_split(told), **own, **given})
     if config.training.ensemble > 1:
-        raise UsageError("one generator is trained at a time", hint="leave ensemble out")
+        raise UnsupportedError("one generator is trained at a time", hint="leave ensemble out")
     return config
 
 
@@ -131,7 +131,7 @@ def generate_pieces(
     loaded = model if isinstance(model, Model) else load(model)
     generator = loaded.method
     if not isinstance(generator, Generator):
-        raise UsageError(
+        raise UnsupportedError(
             f"{loaded.kind} predicts molecules and proposes none", hint="train one: molgraph train-generator CORPUS"
         )
     before = generator.get_params()

@@ -9,7 +9,7 @@ from typing import Any
 
 from molgraph.api.prediction import load
 from molgraph.base.contracts import Generator, SamplesUnchecked
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import AmbiguousColumnError, UnsupportedError
 from molgraph.base.resources import model_path
 from molgraph.chem.standardise import preset
 from molgraph.data.read import read_table
@@ -144,13 +144,13 @@ def molecules_of(source: Any, part: str = "") -> list[str]:
     """The SMILES of a source, every row; of one with parts of its own only the rows of ``part``.
 
     Raises:
-        DataError: it has no column of molecules, or several.
+        AmbiguousColumnError: it has no column of molecules, or several.
     """
     if isinstance(source, Sequence) and not isinstance(source, str):
         return list(source)
     table = read_table(source)
     if [each.kind for each in table.entities] != ["molecule"]:
-        raise DataError("one column of molecules is needed", hint="name a file with one column of SMILES")
+        raise AmbiguousColumnError("one column of molecules is needed", hint="name a file with one column of SMILES")
     words = None if table.split is None or not part else [str(each) for each in table.split]
     return [text for i, text in enumerate(table.smiles.tolist()) if words is None or words[i] == part]
 
@@ -168,7 +168,8 @@ def generator_of(model: Any) -> Generator:
         return model
     loaded = model if isinstance(model, Model) else load(model)
     if not isinstance(loaded.method, Generator):
-        raise UsageError(f"{loaded.kind} proposes no molecules", hint="train one: molgraph train-generator CORPUS")
+        hint = "train one: molgraph train-generator CORPUS"
+        raise UnsupportedError(f"{loaded.kind} proposes no molecules", hint=hint)
     return loaded.method
 
 

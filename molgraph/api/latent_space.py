@@ -13,7 +13,7 @@ import pandas as pd
 from molgraph.api.latent_vectors import AXIS, read_vectors
 from molgraph.api.prediction import load, set_running
 from molgraph.base.contracts import Generator, LatentGenerator
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import BadValueError, CellError, UnsupportedError
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.tanimoto import tanimoto
 from molgraph.data.standardise import standardise
@@ -40,7 +40,7 @@ def encode(
         The columns id, smiles, reason (why a row has no vector; else empty) and z0, z1, ...
 
     Raises:
-        UsageError: the model has no latent space.
+        UnsupportedError: the model has no latent space.
 
     Example:
         >>> import molgraph
@@ -83,7 +83,7 @@ def decode(
 
     Raises:
         DataError: no vectors of this model's width are found.
-        UsageError: the model has no latent space.
+        UnsupportedError: the model has no latent space.
     """
     with _running(model, temperature=temperature, device=device, threads=threads) as (_, generator):
         ids, z, missing = read_vectors(latents, generator.d_latent)
@@ -123,11 +123,11 @@ def interpolate(
         too, and need not be the ends themselves.
 
     Raises:
-        DataError: an end cannot be encoded.
+        CellError: an end cannot be encoded.
         UsageError: the model has no latent space, or fewer than 2 steps are asked for.
     """
     if steps < 2 or path not in ("spherical", "linear"):
-        raise UsageError(f"a path of {steps} steps, {path}", hint="2 steps or more, spherical or linear")
+        raise BadValueError(f"a path of {steps} steps, {path}", hint="2 steps or more, spherical or linear")
     with _running(model, temperature=temperature, device=device, threads=threads) as (loaded, generator):
         ends = _points(loaded, generator, [a, b])
         share = np.linspace(0, 1, steps).round(6)
@@ -163,11 +163,11 @@ def neighbours(
         deviations of the prior.
 
     Raises:
-        DataError: the molecule cannot be encoded.
+        CellError: the molecule cannot be encoded.
         UsageError: the model has no latent space, or no molecule is asked for.
     """
     if n < 1:
-        raise UsageError(f"{n} neighbours", hint="ask for 1 or more")
+        raise BadValueError(f"{n} neighbours", hint="ask for 1 or more")
     found: dict[str, float] = {}
     with _running(model, temperature=temperature, device=device, threads=threads) as (loaded, generator):
         centre, own = _points(loaded, generator, [smiles])[0], judge([smiles], None).canonical[0]
@@ -210,7 +210,7 @@ def _running(model: Source, **running: Any) -> Iterator[tuple[Model, LatentGener
     if not isinstance(generator, LatentGenerator):
         kind = "proposes molecules without" if isinstance(generator, Generator) else "is no generator with"
         hint = "train one that has it: molgraph train-generator CORPUS -m chemvae"
-        raise UsageError(f"{loaded.kind} {kind} a latent space", hint=hint)
+        raise UnsupportedError(f"{loaded.kind} {kind} a latent space", hint=hint)
     before = generator.get_params()
     try:
         set_running(generator, running)
@@ -224,7 +224,7 @@ def _points(model: Model, generator: LatentGenerator, smiles: Sequence[str]) -> 
     found = generator.encode(standardise(make_table(list(smiles)), model.standardiser))
     for text, why in zip(smiles, found.reason, strict=True):
         if why:
-            raise DataError(f"{text!r} has no latent vector: {why}", hint="give a molecule like those it learned from")
+            raise CellError(f"{text!r} has no latent vector: {why}", hint="give a molecule like those it learned from")
     return found.mean
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import FormatError, MismatchError, ShapeError
 from molgraph.base.paths import missing_file
 
 AXIS = "z"  # the columns of a latent vector are z0, z1, ...
@@ -24,7 +24,7 @@ def read_vectors(latents: Any, width: int) -> tuple[list[str], np.ndarray, np.nd
         if {*axes} - {*latents.columns} or f"{AXIS}{width}" in latents.columns:
             have = sum(str(name).removeprefix(AXIS).isdigit() for name in latents.columns)
             words = f"the table has {have} columns of latent vectors, the model {width}: {axes[0]} to {axes[-1]}"
-            raise DataError(words, hint="make it with this model: molgraph latent encode MODEL DATA -o latents.csv")
+            raise MismatchError(words, hint="make it with this model: molgraph latent encode MODEL DATA -o latents.csv")
         z = np.stack([_column(latents[axis]) for axis in axes], axis=1)
         said = (
             latents["reason"].astype(object).fillna("").astype(str).tolist() if "reason" in latents else [""] * len(z)
@@ -35,7 +35,7 @@ def read_vectors(latents: Any, width: int) -> tuple[list[str], np.ndarray, np.nd
     else:
         z = _real(latents)
         if z.ndim != 2 or z.shape[1] != width:
-            raise DataError(f"latent vectors have the shape {[*z.shape]}, the model's [n, {width}]")
+            raise ShapeError(f"latent vectors have the shape {[*z.shape]}, the model's [n, {width}]")
         said, ids = [""] * len(z), [*map(str, range(len(z)))]
     finite = np.isfinite(z).all(axis=1)
     why = ["" if fine else text or "no latent vector in this row" for fine, text in zip(finite, said, strict=True)]
@@ -50,7 +50,7 @@ def _real(values: Any) -> np.ndarray:
         array = np.array(None)
     if array.dtype.kind not in "fiu":
         kind = "rows of different lengths, or objects" if array.dtype.kind == "O" else f"values of type {array.dtype}"
-        raise DataError(f"latent vectors are real numbers, these are {kind}", hint="give float [n, width]")
+        raise FormatError(f"latent vectors are real numbers, these are {kind}", hint="give float [n, width]")
     return array.astype(np.float64)
 
 
@@ -79,4 +79,4 @@ def _read(path: Path) -> Any:
             return np.load(path, allow_pickle=False)
         return pd.read_parquet(path) if path.suffix.lower() == ".parquet" else pd.read_csv(path, dtype={"id": str})
     except (ValueError, OSError, pd.errors.ParserError) as error:
-        raise DataError(f"{path} holds no latent vectors ({str(error).splitlines()[0][:100]})") from error
+        raise FormatError(f"{path} holds no latent vectors ({str(error).splitlines()[0][:100]})") from error

@@ -14,7 +14,7 @@ import pandas as pd
 
 from molgraph.api.prediction import load, set_running
 from molgraph.base.contracts import Generator
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import BadValueError, EmptyError, MissingOptionError, UnsupportedError
 from molgraph.chem.identity import canonical_smiles
 from molgraph.data.read import read_table
 from molgraph.data.table import Table
@@ -108,7 +108,8 @@ def optimise(
         (6, True)
     """
     if not (batch >= 1 and 0 <= diversity <= 1):
-        raise UsageError(f"batch is {batch} and diversity {diversity}", hint="batch 1 or more, diversity from 0 to 1")
+        hint = "batch 1 or more, diversity from 0 to 1"
+        raise BadValueError(f"batch is {batch} and diversity {diversity}", hint=hint)
     loaded = load(model) if isinstance(model, str | os.PathLike) else model
     generator, preset = (None, "standard") if loaded is None else (_generator(loaded), loaded.standardiser)
     written = [start] if isinstance(start, str) and start else [*start]
@@ -148,7 +149,7 @@ def optimise(
     rows = ranked(calls)
     if not interrupted and not any(np.isfinite(one.total) for one in rows):
         reason = f": {rows[0].smiles}: {rows[0].reason}" if rows else ""
-        raise DataError(
+        raise EmptyError(
             f"the oracle scored none of {len(rows):,} molecules{reason}",
             hint="try it on one molecule first" if rows else "look at what the generator draws: molgraph generate",
         )
@@ -173,7 +174,7 @@ def _generator(model: Model) -> Generator:
         return model.method
     words = f"{model.kind} predicts molecules and proposes none"
     hint = "name a generator, or leave the model out: --search graph-ga needs none; a property model is an --oracle"
-    raise UsageError(words, hint=hint)
+    raise UnsupportedError(words, hint=hint)
 
 
 def write_page(found: Optimised, path: str | Path, starts: Sequence[str] = ()) -> Path:
@@ -205,17 +206,17 @@ def _bounded(
     more = []
     if similarity is not None:
         if not 0 <= similarity <= 1:
-            raise UsageError(f"similarity is {similarity}", hint="a Tanimoto similarity, from 0 to 1")
+            raise BadValueError(f"similarity is {similarity}", hint="a Tanimoto similarity, from 0 to 1")
         if len(starts) != 1:
-            raise UsageError(f"similarity to {len(starts)} molecules", hint="name one with --start")
+            raise MissingOptionError(f"similarity to {len(starts)} molecules", hint="name one with --start")
         more.append(Term(Similarity(starts[0]), "similarity", 0.0, low=similarity))
     if max_distance is not None:
         if near is None:
-            raise UsageError(
+            raise MissingOptionError(
                 "a distance to no table", hint="name it: --reference TABLE, best the model's training table"
             )
         if not 0 <= max_distance <= 1:
-            raise UsageError(f"max_distance is {max_distance}", hint="1 - Tanimoto similarity, from 0 to 1")
+            raise BadValueError(f"max_distance is {max_distance}", hint="1 - Tanimoto similarity, from 0 to 1")
         more.append(Term(near, "nearest", 0.0, low=1 - max_distance))
     return total.with_terms(*more) if more else total
 

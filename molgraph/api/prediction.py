@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from molgraph.base.contracts import Prediction, Trainable
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
@@ -37,7 +37,7 @@ def load(
         precision: ``float32`` or ``bfloat16``; None for the training's.
 
     Raises:
-        ModelFileError: corrupt, foreign or newer. StorageError: no such file. UsageError: no such device.
+        ModelFileError: corrupt, foreign or newer. MissingFileError: no such file. UsageError: no such device.
 
     Example:
         >>> import molgraph
@@ -111,7 +111,8 @@ def embed(
     """
     loaded = model if isinstance(model, Model) else load(model)
     if not isinstance(loaded.method, GraphMethod):
-        raise UsageError(f"a model of the kind {loaded.kind} has no encoder of its own", hint="give a graph model")
+        words = f"a model of the kind {loaded.kind} has no encoder of its own"
+        raise UnsupportedError(words, hint="give a graph model")
     method = copy(loaded.method)
     method.fitted = encoder_alone(method.ready())
     targets = method.fitted.outputs.targets

@@ -16,7 +16,7 @@ from molgraph.api.check_config import check_config, corpus_keywords, recipe_of, 
 from molgraph.api.training import run_folder
 from molgraph.api.training_data import check_reads, entity_columns, read_for_training
 from molgraph.base.contracts import Trainable
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import EmptyError, MissingOptionError, UnsupportedError, UnusedSettingError
 from molgraph.base.options import takes
 from molgraph.base.recipe_keys import CORPUS_SPLIT, PRETRAIN_KEYWORDS, PRETRAIN_OBJECTIVE
 from molgraph.base.registry import get, names
@@ -72,7 +72,7 @@ def pretrain(
     config = pretraining_recipe(recipe, corpus_keywords(PRETRAIN_KEYWORDS, options, data, params))
     if not issubclass(method_class(config.model.name), GraphMethod):
         hint = "choose a graph network, as by -m gin: molgraph models --search graph"
-        raise UsageError(f"{config.model.name} has no encoder to pretrain", hint=hint)
+        raise UnsupportedError(f"{config.model.name} has no encoder to pretrain", hint=hint)
     method = method_of(config)
     assert isinstance(method, GraphMethod), method
     tasks = get("objective", method.objective).tasks
@@ -133,12 +133,12 @@ def pretraining_recipe(recipe: RunConfig | str | Path | None, given: Mapping[str
     name = config.training.objective
     if get("objective", name).labelled:
         able = ", ".join(each for each in names("objective") if not get("objective", each).labelled)
-        raise UsageError(f"{name} learns targets", hint=f"for pretraining: {able}")
+        raise UnsupportedError(f"{name} learns targets", hint=f"for pretraining: {able}")
     if "targets" in given and not get("objective", name).tasks:
         hint = "leave them out, or take each for a task: --objective maml"
-        raise UsageError(f"{name} reads no targets", hint=hint)
+        raise UnusedSettingError(f"{name} reads no targets", hint=hint)
     if config.training.ensemble > 1:
-        raise UsageError("one encoder is pretrained at a time", hint="leave ensemble out")
+        raise UnsupportedError("one encoder is pretrained at a time", hint="leave ensemble out")
     return config
 
 
@@ -151,11 +151,12 @@ def _read(data: Any, config: RunConfig, learner: Trainable) -> Table:
     if get("objective", config.training.objective).tasks:
         return read_for_training(data, config, learner)
     if data is None:
-        raise UsageError("no data to learn from", hint="name a file, or put path = ... into the recipe's [data]")
+        hint = "name a file, or put path = ... into the recipe's [data]"
+        raise MissingOptionError("no data to learn from", hint=hint)
     asked = config.data
     table = read_table(data, **entity_columns(config, data), id=asked.id, on_error=asked.on_error)
     if not len(table):
-        raise DataError("the table has no rows", hint="give a file of molecules")
+        raise EmptyError("the table has no rows", hint="give a file of molecules")
     table = table if asked.inputs is None else table.with_entities(asked.inputs)
     check_reads(learner, table)
     for note in table.notes:

@@ -18,7 +18,7 @@ import pandas as pd
 from molgraph.api.baselines import TRIVIAL, MethodRun
 from molgraph.api.run_split import labelled_sizes
 from molgraph.base.contracts import Prediction, Target
-from molgraph.base.errors import DataError
+from molgraph.base.errors import EmptyError
 from molgraph.base.run_config import RunConfig
 from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS
@@ -177,7 +177,7 @@ class TrainingResult:
         from molgraph.evaluate.report import write_report  # with jinja2 and matplotlib, which few runs need
 
         if not self.verdicts:
-            raise DataError("there is no test part to report on", hint="give the split a test share above 0")
+            raise EmptyError("there is no test part to report on", hint="give the split a test share above 0")
         return write_report(
             path,
             title=f"{self.model.kind} on {', '.join(t.name for t in self.test.targets)}",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from molgraph.api.check_config import split_file, split_name
-from molgraph.base.errors import DataError, MolgraphError
+from molgraph.base.errors import DataError, MismatchError, MolgraphError
 from molgraph.base.registry import get
 from molgraph.base.run_config import RunConfig
 from molgraph.data.levels import labelled
@@ -104,9 +104,9 @@ def append_test(table: Table, test: Table) -> Table:
     """The rows of both tables; those of ``test`` come last, with their classes coded as in ``table``."""
     test = coded(test.with_targets([t.name for t in table.targets]), table.targets)
     if [e.kind for e in test.entities] != [e.kind for e in table.entities]:
-        raise DataError("the test table has other columns than the table", hint="give both the same columns")
+        raise MismatchError("the test table has other columns than the table", hint="give both the same columns")
     if test.feature_names != table.feature_names:
-        raise DataError(
+        raise MismatchError(
             f"the test table has the descriptors {list(test.feature_names)}, the table {list(table.feature_names)}",
             hint="give both the same columns",
         )

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from molgraph.base.contracts import Prediction, Target
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import BadValueError, DataError, UnsupportedError
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.labels import check_targets, check_weights
 from molgraph.data.table import OK, Table, make_table
@@ -32,7 +32,7 @@ class _MoleculeEstimator(BaseEstimator):
         return {"model": self.model, "invalid": self.invalid, **self._params}
 
     def set_params(self, **params: Any) -> Self:
-        """Set ``model``, ``invalid`` or any parameter of the model; an unknown one raises ``UsageError``."""
+        """Set ``model``, ``invalid`` or any parameter of the model; an unknown one raises ``UnknownNameError``."""
         own = {name: params.pop(name) for name in ("model", "invalid") if name in params}
         for name, value in own.items():
             setattr(self, name, value)
@@ -44,7 +44,7 @@ class _MoleculeEstimator(BaseEstimator):
     def _fit(self, X: Any, targets: tuple[Target, ...], y: np.ndarray, sample_weight: Any) -> np.ndarray:
         """Fit the method on the rows that can be read; their values of ``y`` are returned."""
         if self.invalid not in ("raise", "impute"):
-            raise UsageError(f"invalid is {self.invalid!r}", hint="'raise' or 'impute'")
+            raise BadValueError(f"invalid is {self.invalid!r}", hint="'raise' or 'impute'")
         try:
             table = make_table(as_smiles(X), targets=targets, y=y, weights=_weights(sample_weight, len(y)))
             check_weights(table)
@@ -120,13 +120,13 @@ class MoleculeRegressor(RegressorMixin, _MoleculeEstimator):
         """Values, float64 [n], or [n, targets] where ``y`` had two dimensions.
 
         With ``return_std``, as scikit-learn's Gaussian processes have it, a pair of the values and their standard
-        deviations; a model that gives none raises ``UsageError``.
+        deviations; a model that gives none raises ``UnsupportedError``.
         """
         prediction = self._predicted(X)
         pairs = [(prediction.value, self.mean_)]
         if return_std:
             if prediction.spread is None:
-                raise UsageError(f"{self.model} gives no standard deviation", hint="a model that does: gp")
+                raise UnsupportedError(f"{self.model} gives no standard deviation", hint="a model that does: gp")
             pairs.append((prediction.spread, self.std_))
         both = [np.where(prediction.ok[:, None], values, other) for values, other in pairs]
         both = [values[:, 0] for values in both] if self._flat else both

@@ -29,7 +29,7 @@ from molgraph.api.results import TrainingResult
 from molgraph.api.run_split import append_test, divide, divide_before, labelled_sizes, with_split
 from molgraph.api.training_data import read_for_training, read_test
 from molgraph.api.unlabelled import check_unlabelled, read_unlabelled
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError, UnusedSettingError
 from molgraph.base.options import fill, optional, takes
 from molgraph.base.paths import store_folder
 from molgraph.base.recipe_keys import KEYWORDS
@@ -104,7 +104,7 @@ def train(
         given["path"] = data
     config = with_start(recipe_of(recipe, given))
     if not get("objective", config.training.objective).labelled:
-        raise UsageError(
+        raise UnsupportedError(
             f"{config.training.objective} learns no targets, and train does", hint="molgraph pretrain trains by it"
         )
     started = time.perf_counter()
@@ -112,7 +112,7 @@ def train(
     if unlabelled is not None or config.data.unlabelled is not None:
         check_unlabelled(config, method)
     if config.data.features and not all(part.reads_features for part in method.innermost):
-        raise UsageError(f"{config.model.name} reads no columns of features", hint="leave them out (--feature)")
+        raise UnusedSettingError(f"{config.model.name} reads no columns of features", hint="leave them out (--feature)")
     table = read_for_training(data if data is not None else config.data.path, config, method)
     config = with_split(config, table)
     # the recipe stays as it was asked for, so that another model can take it

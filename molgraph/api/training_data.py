@@ -13,7 +13,7 @@ from molgraph.api.check_config import READING, check_config, split_file, split_n
 from molgraph.auxiliary.peers.groups import PeerMethod
 from molgraph.auxiliary.tabular import TabularMethod
 from molgraph.base.contracts import Trainable
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import ConflictError, MissingOptionError
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.data.cells import check_units
@@ -41,10 +41,11 @@ def read_for_training(data: Any, config: RunConfig, learner: Trainable) -> Table
     """The table that a recipe asks for, with its targets; one that the learner does not read is refused first."""
     check_config(config)
     if data is None:
-        raise UsageError("no data to learn from", hint="name a file, or put path = ... into the recipe's [data]")
+        hint = "name a file, or put path = ... into the recipe's [data]"
+        raise MissingOptionError("no data to learn from", hint=hint)
     asked, name = config.data, split_name(config)
     if name in ("time", "group", "column") and asked.split_column is None and not isinstance(data, Table):
-        raise UsageError(f"the split {name!r} needs a column", hint="name it: --split-column COLUMN")
+        raise MissingOptionError(f"the split {name!r} needs a column", hint="name it: --split-column COLUMN")
     if isinstance(data, Table):
         table = _chosen(data if asked.targets is None else data.with_targets(list(asked.targets)), config)
     else:
@@ -123,7 +124,7 @@ def _settle_replicates(table: Table, config: RunConfig) -> Table:
     asked = config.data
     if asked.duplicates != "keep":
         if split_file(config) is not None:
-            raise UsageError(
+            raise ConflictError(
                 "merged duplicates change the rows that the split file counts",
                 hint=f"merge them first: molgraph data curate FILE --duplicates {asked.duplicates} -o clean.csv",
             )

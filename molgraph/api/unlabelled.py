@@ -10,7 +10,7 @@ import numpy as np
 
 from molgraph.api.training_data import entity_columns
 from molgraph.base.contracts import Method
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import MismatchError, UnsupportedError
 from molgraph.base.printable import count
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
@@ -29,7 +29,7 @@ def check_unlabelled(config: RunConfig, method: Method) -> None:
         if not isinstance(part, GraphMethod) or not get("objective", learner).semi_supervised:
             able = [name for name in names("objective") if get("objective", name).semi_supervised]
             hint = f"choose a graph model and an objective that does: --objective {' or '.join(able)}"
-            raise UsageError(f"{learner} learns nothing from rows without labels", hint=hint)
+            raise UnsupportedError(f"{learner} learns nothing from rows without labels", hint=hint)
 
 
 def read_unlabelled(data: Any, config: RunConfig, train: Table) -> Table:
@@ -40,7 +40,7 @@ def read_unlabelled(data: Any, config: RunConfig, train: Table) -> Table:
     kinds, theirs = ([entity.kind for entity in each.entities] for each in (train, table))
     if kinds != theirs:
         words = f"the rows without labels hold {' and '.join(theirs)}, the table {' and '.join(kinds)}"
-        raise DataError(words, hint="name columns that both have, as in --smiles COLUMN")
+        raise MismatchError(words, hint="name columns that both have, as in --smiles COLUMN")
     y = None if train.y is None else np.full((len(table), train.y.shape[1]), np.nan)
     logger.info(f"{count(len(table), 'row')} without labels beside {count(len(train), 'training row')}")
     return replace(standardise(table, asked.standardise), targets=train.targets, y=y, packed={}, weights=None)

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from molgraph.base.contracts import Method, Prediction, State, Target
-from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.base.errors import BadValueError, FormatError, ShapeError, UnknownNameError, UnsupportedError, nearest
 from molgraph.base.import_path import load_object
 from molgraph.chem.fingerprints import morgan
 from molgraph.data.labels import check_targets
@@ -74,14 +74,15 @@ class OwnMethod(Method):
             verb for verb in ("fit", "predict") if self.is_class and not callable(getattr(self.object, verb, None))
         ]
         if lacks:
-            raise UsageError(f"{path!r} has no {' and no '.join(lacks)}", hint="it needs fit(x, y) and predict(x)")
+            words = f"{path!r} has no {' and no '.join(lacks)}"
+            raise UnsupportedError(words, hint="it needs fit(x, y) and predict(x)")
         if reads not in ("", "fingerprints", "smiles"):
-            raise UsageError(f"reads is {reads!r}", hint="fingerprints or smiles")
+            raise BadValueError(f"reads is {reads!r}", hint="fingerprints or smiles")
         known = self._arguments()
         takes = [p.name for p in known if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
         for key in params or {}:
             if known and key not in takes and not any(p.kind is p.VAR_KEYWORD for p in known):
-                raise UsageError(f"{path!r} has no parameter {key!r}", hint=nearest(key, takes))
+                raise UnknownNameError(f"{path!r} has no parameter {key!r}", hint=nearest(key, takes))
         self.seed_name = next(
             (key for key in ("random_state", "seed") if key in takes and key not in (params or {})), ""
         )
@@ -134,12 +135,13 @@ class OwnMethod(Method):
 
     def state(self) -> NoReturn:
         """A method of one's own has no model file."""
-        raise UsageError("a method by import path is benchmarked and not kept", hint="register it to train and save it")
+        words = "a method by import path is benchmarked and not kept"
+        raise UnsupportedError(words, hint="register it to train and save it")
 
     @classmethod
     def from_state(cls, state: State) -> NoReturn:
         """As ``state``."""
-        raise UsageError("a method by import path has no model file")
+        raise UnsupportedError("a method by import path has no model file")
 
     @property
     def _reads(self) -> str:
@@ -179,18 +181,18 @@ class OwnMethod(Method):
                 raise TypeError("they are complex")
             found = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise DataError(f"{self.path} returned no numbers: {error}") from error
+            raise FormatError(f"{self.path} returned no numbers: {error}") from error
         width = len(target.columns)
         if found.size and not (np.abs(found) <= np.finfo(np.float32).max).any():
-            raise DataError(f"{self.path} returned no finite number", hint=f"return {n} numbers")
+            raise FormatError(f"{self.path} returned no finite number", hint=f"return {n} numbers")
         if width > 1 and found.ndim == 1:  # labels of classes
             if not np.isin(found, np.arange(width)).all():
-                raise DataError(f"{self.path} returned {found.min():g} to {found.max():g}", hint=f"0 to {width - 1}")
+                raise FormatError(f"{self.path} returned {found.min():g} to {found.max():g}", hint=f"0 to {width - 1}")
             found = np.eye(width)[found.astype(np.int64)]
         if found.size != n * width:
-            raise DataError(f"{self.path} returned {found.shape} values for {n} rows", hint=f"return {n} numbers")
+            raise ShapeError(f"{self.path} returned {found.shape} values for {n} rows", hint=f"return {n} numbers")
         if target.kind not in ("regression", "bounded") and ((found < 0) | (found > 1)).any():
-            raise DataError(f"{self.path} returned {np.nanmin(found):g} to {np.nanmax(found):g}", hint=PROBABLE)
+            raise FormatError(f"{self.path} returned {np.nanmin(found):g} to {np.nanmax(found):g}", hint=PROBABLE)
         return found.reshape(n, width)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from molgraph.base.contracts import Method, Target
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import NotFittedError
 from molgraph.data.standardise import check_molecules
 from molgraph.data.table import Table
 
@@ -46,7 +46,7 @@ def checked(table: Table) -> Table:
 
 
 def whole(method: Method) -> Any:
-    """What a method's ``fit`` left; raises ``UsageError`` before it."""
+    """What a method's ``fit`` left; raises ``NotFittedError`` before it."""
     if not hasattr(method, "_fitted"):
-        raise UsageError("this method has not been fitted", hint="call fit(table) first")
+        raise NotFittedError("this method has not been fitted", hint="call fit(table) first")
     return method._fitted

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from molgraph.auxiliary.kernel_machine import fit_kernel_machine, values_of_decisions
 from molgraph.auxiliary.targets import described, whole
 from molgraph.base.contracts import Method, Prediction, State, Target
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.ranges import NotNegative, Range
 from molgraph.base.registry import register
 from molgraph.base.search_space import Float, Int, Space
@@ -98,7 +98,8 @@ class WLKernel(Method):
         self.check_params()
         chosen = choose_columns(table, READER, None)
         if len(chosen) != 1:
-            raise UsageError(f"{self.name} reads one molecule or graph a row, the table has {len(chosen)} columns")
+            words = f"{self.name} reads one molecule or graph a row, the table has {len(chosen)} columns"
+            raise UnsupportedError(words)
         inputs, graphs = train_graphs(table, chosen, cache=None, workers=1)
         readable = row_status(table, inputs, graphs)[0] == OK
         targets, labels = table.row_targets, check_targets(table, readable)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 import numpy as np
 
 from molgraph.base import registry
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError
 from molgraph.base.finite import check_finite
 from molgraph.base.latents import Latents as Latents
 from molgraph.base.metric import Metric as Metric
@@ -163,7 +163,7 @@ class Trainable(ABC):
         return {**params, **({"defaults": defaults} if defaults else {}), **({"members": members} if members else {})}
 
     def set_params(self, **params: Any) -> Self:
-        """Set hyper-parameters by name; an unknown name raises ``UsageError``; ``fit`` checks the values."""
+        """Set hyper-parameters by name; an unknown name raises ``UnknownNameError``; ``fit`` checks the values."""
         check_names(type(self), params)
         named = {owner: getattr(self, owner) for _, owner in self.older.values()}
         for name, value in with_older({**named, **params}, self.older).items():
@@ -171,7 +171,7 @@ class Trainable(ABC):
         return self
 
     def check_params(self) -> None:
-        """Raise ``UsageError`` for a hyper-parameter of another type or range than the constructor declares."""
+        """Raise ``BadValueError`` for a hyper-parameter of another type or range than the constructor declares."""
         check_params(type(self), self.get_params(), owner=self.name)
 
 
@@ -239,7 +239,7 @@ class LatentGenerator(Generator):
     def prior_vectors(self, n: int, seed: int = 0) -> np.ndarray:
         """float [n, d_latent]: vectors of the prior, the first the same whatever n is."""
         if n < 0:
-            raise UsageError(f"{n} samples cannot be drawn", hint="ask for 1 or more")
+            raise BadValueError(f"{n} samples cannot be drawn", hint="ask for 1 or more")
         return generator(seed, "prior").standard_normal((n, self.d_latent))
 
     def sample(self, n: int, seed: int = 0) -> list[str]:
@@ -267,9 +267,9 @@ class LatentGenerator(Generator):
         z = np.asarray(z, dtype=np.float64)
         if z.ndim != 2 or z.shape[1] != self.d_latent:
             words = f"latent vectors have the shape {[*z.shape]}, expected [n, {self.d_latent}]"
-            raise UsageError(words, hint="give vectors that this model's encode made")
+            raise BadValueError(words, hint="give vectors that this model's encode made")
         if wrong := np.flatnonzero(~np.isfinite(z).all(axis=1)).tolist():
-            raise UsageError(f"latent vector {wrong[0]} (counted from 0) holds a value that is not finite")
+            raise BadValueError(f"latent vector {wrong[0]} (counted from 0) holds a value that is not finite")
         return z
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from numbers import Integral
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError
 
 MOST = 256  # threads that a machine of fewer cores may still be asked for
 
@@ -14,7 +14,7 @@ def cores(threads: int | None = None) -> int:
     """The cores to use: those asked for, else all that this process may use.
 
     Raises:
-        UsageError: not a whole number from 1, or more than a machine can start.
+        BadValueError: not a whole number from 1, or more than a machine can start.
 
     Example:
         >>> cores(3), cores() >= 1
@@ -24,9 +24,9 @@ def cores(threads: int | None = None) -> int:
     if threads is None:
         return here
     if not isinstance(threads, Integral) or isinstance(threads, bool) or threads < 1:
-        raise UsageError(f"threads is {threads!r}, expected a whole number from 1, or None for all")
+        raise BadValueError(f"threads is {threads!r}, expected a whole number from 1, or None for all")
     if threads > max(here, MOST):
-        raise UsageError(
+        raise BadValueError(
             f"threads is {threads}, at most {max(here, MOST)} make sense here", hint="leave it out for all"
         )
     return int(threads)

@@ -20,12 +20,22 @@ class MolgraphError(Exception):
         message: what went wrong, with the input, its index or its shape.
         hint: what to do next; shown on its own line.
 
+    Attributes:
+        code: the kind of failure, for programs and tests; the class's name in lower case.
+        exit_code: of the shell's command.
+
     Example:
-        >>> str(MolgraphError("no column 'smile'", hint="did you mean 'smiles'?"))
-        "no column 'smile'\\n  did you mean 'smiles'?"
+        >>> error = MissingColumnError("no column 'smile'", hint="did you mean 'smiles'?")
+        >>> str(error), error.code, error.exit_code
+        ("no column 'smile'\\n  did you mean 'smiles'?", 'missing-column', 3)
     """
 
+    code = "molgraph"
     exit_code = 1
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.code = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__.removesuffix("Error")).lower()
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         message, hint = printable(message), printable(hint)
@@ -49,10 +59,82 @@ class UsageError(MolgraphError):
     exit_code = 2
 
 
+class UnknownNameError(UsageError):
+    """A name, option or key that is not among the known ones."""
+
+
+class BadValueError(UsageError):
+    """A value of the wrong type or out of its range."""
+
+
+class UnusedSettingError(UsageError):
+    """A setting that nothing reads beside the others."""
+
+
+class ConflictError(UsageError):
+    """Settings that exclude each other."""
+
+
+class MissingOptionError(UsageError):
+    """An option, setting or name that is needed here."""
+
+
+class UnsupportedError(UsageError):
+    """A model, method or file that cannot do this."""
+
+
+class NotFittedError(UsageError):
+    """A model that has to be trained first."""
+
+
+class NotInstalledError(UsageError):
+    """A package that has to be installed first."""
+
+
 class DataError(MolgraphError):
     """A table, column or target that cannot be used as asked (exit code 3)."""
 
     exit_code = 3
+
+
+class MissingColumnError(DataError):
+    """A column that the table does not have."""
+
+
+class AmbiguousColumnError(DataError):
+    """Several columns, or none, could be the one that is asked for; or one column is named for two things."""
+
+
+class FormatError(DataError):
+    """A file or value that is not of the format it should have."""
+
+
+class CellError(DataError):
+    """A cell, molecule, graph or row that cannot be read or used."""
+
+
+class EmptyError(DataError):
+    """No row, molecule or part of a split remains."""
+
+
+class LabelError(DataError):
+    """Targets that cannot be learned or scored: missing, constant, or of the wrong kind."""
+
+
+class ShapeError(DataError):
+    """Lengths or shapes that do not fit together."""
+
+
+class RowIdError(DataError):
+    """Ids of rows that are unknown, repeated or missing."""
+
+
+class MismatchError(DataError):
+    """Data that differ from those of the model, run or file to which they belong."""
+
+
+class TooLargeError(DataError):
+    """More rows, atoms or characters than can be handled."""
 
 
 class ModelFileError(MolgraphError):
@@ -61,10 +143,46 @@ class ModelFileError(MolgraphError):
     exit_code = 4
 
 
+class DamagedModelError(ModelFileError):
+    """A model file with missing or changed bytes."""
+
+
+class ForeignModelError(ModelFileError):
+    """A file that is not a model of molgraph, or not one of the kind that is needed."""
+
+
+class NewerVersionError(ModelFileError):
+    """A file of a newer version of molgraph."""
+
+
 class StorageError(MolgraphError):
     """A file that is missing or may not be read or written, a full disk, a damaged store (exit code 5)."""
 
     exit_code = 5
+
+
+class MissingFileError(StorageError):
+    """A file or folder that is not there."""
+
+
+class CannotReadError(StorageError):
+    """A file that may not be read, or is damaged."""
+
+
+class CannotWriteError(StorageError):
+    """A file that cannot be written: permissions, a full disk."""
+
+
+class FileKeptError(StorageError):
+    """A file or folder that exists and is not overwritten."""
+
+
+class BusyError(StorageError):
+    """A file or folder that another process is using."""
+
+
+class DownloadError(StorageError):
+    """A file that cannot be downloaded."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import BadValueError, UnknownNameError, UsageError, nearest
 
 IMPORT_SECONDS = 120.0  # that a module may take
 
@@ -37,7 +37,7 @@ def load_object(path: str) -> Any:
         with _at_most(IMPORT_SECONDS), redirect_stdout(sys.stderr):
             found = getattr(_from_file(module) if module.endswith(".py") else import_module(module), name)
     except AttributeError as error:
-        raise UsageError(f"{module} has no {name!r}", hint=nearest(name, dir(sys.modules[module]))) from error
+        raise UnknownNameError(f"{module} has no {name!r}", hint=nearest(name, dir(sys.modules[module]))) from error
     except (Exception, SystemExit) as error:  # it is somebody else's code, which may raise anything
         raise UsageError(
             f"{path!r} cannot be imported: {error}", hint=f"looked in {here} and installed ones"
@@ -46,7 +46,7 @@ def load_object(path: str) -> Any:
         if os.getpid() != process:  # the module forked, and this is its child
             os._exit(0)
     if not callable(found) and not hasattr(found, "fit") and not hasattr(found, "score"):
-        raise UsageError(f"{path!r} is a {type(found).__name__}", hint="name an estimator, a class or a function")
+        raise BadValueError(f"{path!r} is a {type(found).__name__}", hint="name an estimator, a class or a function")
     return found
 
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import NotInstalledError
 
 EXTRAS = {  # importable name -> the extra of molgraph that brings it
     "botorch": "generate",
@@ -25,12 +25,12 @@ def need(library: str, what: str = "this method") -> Any:
     """Import an optional library.
 
     Raises:
-        UsageError: it cannot be imported; the hint installs it.
+        NotInstalledError: it cannot be imported; the hint installs it.
     """
     try:
         return import_module(library)
     except ImportError as error:
-        raise UsageError(
+        raise NotInstalledError(
             f"{what} needs {library}, which cannot be imported ({error})", hint=how_to_install([library])
         ) from error
 

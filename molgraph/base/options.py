@@ -8,7 +8,7 @@ from inspect import Parameter, signature
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import UnknownNameError, nearest
 from molgraph.base.toml_config import Section
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -90,11 +90,11 @@ def fill(known: Mapping[str, Keyword], given: Mapping[str, Any]) -> dict[str, An
     """The values of keywords: those that were given, and the defaults of the others.
 
     Raises:
-        UsageError: a name that is none of them.
+        UnknownNameError: a name that is none of them.
     """
     for name in given:
         if name not in known:
-            raise UsageError(f"there is no option {name!r}", hint=nearest(name, list(known)))
+            raise UnknownNameError(f"there is no option {name!r}", hint=nearest(name, list(known)))
     return {name: given.get(name, each.default) for name, each in known.items()}
 
 

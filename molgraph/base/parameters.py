@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import numpy as np
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import BadValueError, UnknownNameError, nearest
 from molgraph.base.ranges import Range
 
 _WORDS = {
@@ -40,7 +40,7 @@ def check_params(cls: type, params: Mapping[str, Any], *, owner: str = "") -> No
         >>> check_params(Tree, {"depth": 4, "rate": 1})
         >>> check_params(Tree, {"depth": 0}, owner="tree")
         Traceback (most recent call last):
-        molgraph.base.errors.UsageError: tree: depth is 0, expected a whole number from 1 to 12
+        molgraph.base.errors.BadValueError: tree: depth is 0, expected a whole number from 1 to 12
           its default is 3
     """
     check_names(cls, params, owner=owner)
@@ -51,13 +51,13 @@ def check_names(cls: type, params: Iterable[str], *, owner: str = "") -> None:
     """Refuse names of hyper-parameters that a constructor does not have, with the nearest that it has.
 
     Raises:
-        UsageError: the first such name.
+        UnknownNameError: the first such name.
     """
     known = _arguments(cls)
     for name in params:
         if name not in known and name not in getattr(cls, "older", ()):
-            own = [each for each, argument in known.items() if argument.default is not argument.empty]
-            raise UsageError(f"{owner or cls.__name__} has no parameter {name!r}", hint=nearest(name, own or known))
+            own = [each for each, argument in known.items() if argument.default is not argument.empty] or known
+            raise UnknownNameError(f"{owner or cls.__name__} has no parameter {name!r}", hint=nearest(name, own))
 
 
 def check_types(cls: type, params: Mapping[str, Any], *, owner: str = "") -> None:
@@ -68,18 +68,18 @@ def check_types(cls: type, params: Mapping[str, Any], *, owner: str = "") -> Non
     takes any value.
 
     Raises:
-        UsageError: the first value of another type, or out of its range.
+        BadValueError: the first value of another type, or out of its range.
     """
     known, hints = _arguments(cls), type_hints(cls)
     for name, value in params.items():
         if not _in_64_bits(value):
-            raise UsageError(f"{owner or cls.__name__}: {name} is {repr(value)[:40]}, which is too large")
+            raise BadValueError(f"{owner or cls.__name__}: {name} is {repr(value)[:40]}, which is too large")
         if name in known and not _fits(value, hints.get(name, Any)):
             default = known[name].default
             hint = "" if default is inspect.Parameter.empty else f"its default is {default!r}"
             shown = repr(value) if len(repr(value)) < 80 else f"{repr(value)[:80]}..."
             said = f"{owner or cls.__name__}: {name} is {shown}, expected {_in_words(hints.get(name, Any))}"
-            raise UsageError(said, hint=hint)
+            raise BadValueError(said, hint=hint)
 
 
 def refuse_unread(cls: type, form: str, given: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import BadValueError, UnknownNameError, UsageError, nearest
 from molgraph.base.registry import get
 
 _OPEN, _CLOSE = "([{", ")]}"
@@ -35,7 +35,7 @@ def read_parts(text: str, kind: str = "part") -> list[Part]:
         kind: of part, for the message.
 
     Raises:
-        UsageError: the text is not of this grammar.
+        BadValueError: the text is not of this grammar.
 
     Example:
         >>> [tuple(part) for part in read_parts("lp-ft+l2-sp(alpha=1, on=encoder)")]
@@ -47,7 +47,7 @@ def read_parts(text: str, kind: str = "part") -> list[Part]:
         return [_part(piece) for piece in _pieces(text, "+")]
     except (ValueError, RecursionError, MemoryError):
         hint = "write a name and settings, such as set2set(steps=5) or group(n_groups=4)"
-        raise UsageError(f"the {kind} {text[:80]!r} cannot be read", hint=hint) from None
+        raise BadValueError(f"the {kind} {text[:80]!r} cannot be read", hint=hint) from None
 
 
 def read_part(text: str, kind: str = "part") -> Part:
@@ -59,7 +59,8 @@ def read_part(text: str, kind: str = "part") -> Part:
     """
     part, *more = read_parts(text, kind)
     if more:
-        raise UsageError(f"{text!r} names {1 + len(more)} parts, where one {kind} is expected", hint="leave the + out")
+        words = f"{text!r} names {1 + len(more)} parts, where one {kind} is expected"
+        raise BadValueError(words, hint="leave the + out")
     return part
 
 
@@ -93,10 +94,10 @@ def settings_of(make: Any, part: Part, *, first: int = 0, fixed: Mapping[str, An
     own = [name for name in [*inspect.signature(make).parameters][first:] if name not in (fixed or {})]
     settings = {**dict(zip(own, part.values, strict=False)), **part.settings}
     if len(part.values) > len(own):
-        raise UsageError(f"{part.name} has {len(own)} parameters, and {len(part.values)} values are written")
+        raise BadValueError(f"{part.name} has {len(own)} parameters, and {len(part.values)} values are written")
     for setting in settings:
         if setting not in own:
-            raise UsageError(f"{part.name} has no parameter {setting!r}", hint=nearest(setting, own))
+            raise UnknownNameError(f"{part.name} has no parameter {setting!r}", hint=nearest(setting, own))
     check_types(make, settings, owner=part.name)
     return settings
 
@@ -162,7 +163,7 @@ def split_model(name: str, params: Mapping[str, Any] | None = None) -> tuple[str
     own: dict[str, Any] = {}
     for part in parts:
         if len(part.values) > 1 or ("method" in part.settings and part.values):
-            raise UsageError(f"{part.name} has a value without a name", hint=f"write {part.name}(NAME=VALUE)")
+            raise BadValueError(f"{part.name} has a value without a name", hint=f"write {part.name}(NAME=VALUE)")
         settings = {**dict(zip(("method",), part.values, strict=False)), **part.settings}
         own |= {f"{part.name}.{key}" if len(parts) > 1 else key: value for key, value in settings.items()}
     return "+".join(part.name for part in parts), {**own, **(params or {})}

@@ -15,7 +15,16 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from molgraph.base.errors import StorageError, UsageError, close_names, did_you_mean
+from molgraph.base.errors import (
+    BadValueError,
+    CannotReadError,
+    CannotWriteError,
+    MissingFileError,
+    StorageError,
+    UnknownNameError,
+    close_names,
+    did_you_mean,
+)
 
 _HINTS = {
     errno.ENOSPC: "the disk is full: free some space or write elsewhere; nothing was replaced",
@@ -31,16 +40,17 @@ _HINTS = {
     errno.EISDIR: "that is a folder: name a file in it",
     errno.ELOOP: "its symbolic links lead in a circle: choose another name",
 }
+_KINDS = {"cannot read": CannotReadError, "cannot write": CannotWriteError}
 
 
 def check_names_file(path: str | os.PathLike[str]) -> None:
     """Refuse a path such as ``.`` or the empty one, which names no file.
 
     Raises:
-        UsageError: the path has no last part.
+        BadValueError: the path has no last part.
     """
     if not Path(path).name:
-        raise UsageError(f"{os.fspath(path)!r} names no file to write", hint="name one, such as out.csv")
+        raise BadValueError(f"{os.fspath(path)!r} names no file to write", hint="name one, such as out.csv")
 
 
 @contextmanager
@@ -55,7 +65,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
         options: handed to ``open``; text is UTF-8 with plain newlines unless said otherwise.
 
     Raises:
-        StorageError: the file cannot be written there; the hint says why.
+        CannotWriteError: the file cannot be written there; the hint says why.
 
     Example:
         >>> import tempfile
@@ -103,10 +113,10 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
 
 
 def check_ending(path: str | os.PathLike[str] | None, *known: str) -> None:
-    """Raise ``UsageError`` for a file to write, where there is one, whose name has none of the known endings."""
+    """Raise ``UnknownNameError`` for a file to write, where there is one, whose name has none of the known endings."""
     name = "" if path is None else Path(path).name
     if path is not None and (not name.endswith(known) or name in known):
-        raise UsageError(f"cannot write {name!r}: unknown ending", hint=f"known: {', '.join(known)}")
+        raise UnknownNameError(f"cannot write {name!r}: unknown ending", hint=f"known: {', '.join(known)}")
 
 
 def temporary_beside(path: Path) -> Path:
@@ -139,18 +149,19 @@ def storage_error(what: str, error: OSError) -> StorageError:
           the disk is full: free some space or write elsewhere; nothing was replaced
     """
     words = error.strerror or str(error)
-    return StorageError(f"{what}: {words[:1].lower() + words[1:]}", hint=_HINTS.get(error.errno or 0, ""))
+    kind = _KINDS.get(" ".join(what.split()[:2]), StorageError)
+    return kind(f"{what}: {words[:1].lower() + words[1:]}", hint=_HINTS.get(error.errno or 0, ""))
 
 
-def temporary_error(error: Exception) -> StorageError:
+def temporary_error(error: Exception) -> CannotWriteError:
     """The error for a temporary file that cannot be made or written."""
     words = getattr(error, "strerror", None) or error
-    return StorageError(
+    return CannotWriteError(
         f"cannot write a temporary file: {words}", hint="make room for it, or let TMPDIR name another folder"
     )
 
 
-def missing_file(path: str | os.PathLike[str], what: str = "file") -> StorageError:
+def missing_file(path: str | os.PathLike[str], what: str = "file") -> MissingFileError:
     """The error for a file to read that is not there, with the nearest names beside it.
 
     Example:
@@ -159,8 +170,9 @@ def missing_file(path: str | os.PathLike[str], what: str = "file") -> StorageErr
           there is no folder 'no' either
     """
     path = Path(path)
+    words = f"there is no {what} {str(path)!r}"
     if not path.parent.is_dir():
-        return StorageError(f"there is no {what} {str(path)!r}", hint=f"there is no folder {str(path.parent)!r} either")
+        return MissingFileError(words, hint=f"there is no folder {str(path.parent)!r} either")
     beside = [p.name for p in islice(path.parent.iterdir(), 1000) if p.is_file() and not p.name.startswith(".")]
     here = sorted(beside, key=lambda name: (Path(name).suffix != path.suffix, name))
     stems = {Path(name).stem: name for name in reversed(here)}  # an ending in common makes no two names close_names
@@ -168,20 +180,20 @@ def missing_file(path: str | os.PathLike[str], what: str = "file") -> StorageErr
     more = f" and {len(here) - 5:,} more" if len(here) > 5 else ""
     holds = f"holds {', '.join(here[:5])}{more}" if here else "is empty"
     hint = did_you_mean(close) if close else f"the folder {str(path.parent)!r} {holds}"
-    return StorageError(f"there is no {what} {str(path)!r}", hint=hint)
+    return MissingFileError(words, hint=hint)
 
 
 def expanded(name: str) -> Path:
     """The path of a folder that a user named, where ``~`` is the home folder.
 
     Raises:
-        StorageError: no such home folder is known.
+        MissingFileError: no such home folder is known.
     """
     try:
         return Path(name).expanduser()
     except RuntimeError as error:
         hint = "write the path in full; MOLGRAPH_CACHE names another folder for molgraph's cache"
-        raise StorageError(f"no home folder is known for {name!r}", hint=hint) from error
+        raise MissingFileError(f"no home folder is known for {name!r}", hint=hint) from error
 
 
 def cache_dir() -> Path:

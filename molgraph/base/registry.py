@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import Any, TypeVar
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import ConflictError, UnknownNameError, nearest
 from molgraph.base.kinds import KINDS
 from molgraph.base.systems import SystemCard
 
@@ -58,7 +58,7 @@ def register(kind: str, name: str, **fields: Any) -> Callable[[T], T]:
     takes the place of the one before.
 
     Raises:
-        UsageError: another definition has that name.
+        ConflictError: another definition has that name.
 
     Example:
         >>> @register("readout", "example", summary="sum over atoms")
@@ -70,7 +70,7 @@ def register(kind: str, name: str, **fields: Any) -> Callable[[T], T]:
     def add(value: T) -> T:
         known = _entries.setdefault(kind, {})
         if name in known and known[name].value is not value and not _same_place(known[name].value, value):
-            raise UsageError(f"the {kind} {name!r} is registered twice", hint="choose another name for yours")
+            raise ConflictError(f"the {kind} {name!r} is registered twice", hint="choose another name for yours")
         cards = (SystemCard(fields.pop("system")),) if "system" in fields else fields.pop("systems", ())
         known[name] = Entry(kind, name, value, systems=cards, **fields)
         return value
@@ -162,7 +162,7 @@ def entry(kind: str, name: str) -> Entry:
     name = full_name(kind, name)
     known = _entries.get(kind, {})
     if name not in known:
-        raise UsageError(f"no {kind} is named {name!r}", hint=nearest(name, sorted(known)))
+        raise UnknownNameError(f"no {kind} is named {name!r}", hint=nearest(name, sorted(known)))
     return known[name]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from molgraph.base.errors import StorageError, UsageError, close_names, did_you_mean, nearest
+from molgraph.base.errors import MissingFileError, UnknownNameError, close_names, did_you_mean, nearest
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -28,7 +28,7 @@ def recipe_path(name: str | Path) -> Path:
     """The file of a recipe: a path that exists, or the name of one that ships with molgraph.
 
     Raises:
-        UsageError: neither, with the nearest known names.
+        UnknownNameError: neither, with the nearest known names.
     """
     given = Path(name)
     if given.suffix == ".toml" and given.is_file():
@@ -37,7 +37,8 @@ def recipe_path(name: str | Path) -> Path:
     stem = given.name.removesuffix(".toml")
     if stem in known and given.parent in (Path("."), Path("pipelines")):
         return shipped_dir("pipelines") / f"{stem}.toml"
-    raise UsageError(f"there is no recipe {str(name)!r}, neither as a file nor shipped", hint=nearest(stem, known))
+    words = f"there is no recipe {str(name)!r}, neither as a file nor shipped"
+    raise UnknownNameError(words, hint=nearest(stem, known))
 
 
 def model_names() -> list[str]:
@@ -49,7 +50,7 @@ def model_path(name: str | os.PathLike[str]) -> Path:
     """The file of a model: the path itself, or, where there is no such file, the model of that name that ships.
 
     Raises:
-        StorageError: there is no such file, and its name is nearly that of a model that ships.
+        MissingFileError: there is no such file, and its name is nearly that of a model that ships.
 
     Example:
         >>> model_path("mine.mgm").name, model_path("jtvae-zinc").name
@@ -62,5 +63,5 @@ def model_path(name: str | os.PathLike[str]) -> Path:
         return shipped_dir("pipelines") / "models" / f"{name}.mgm"
     if not given.suffix and (close := close_names(given.name, known)):
         words = f"there is no file {given.name!r}, and no model of that name comes with molgraph"
-        raise StorageError(words, hint=did_you_mean(close))
+        raise MissingFileError(words, hint=did_you_mean(close))
     return given

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from molgraph.base.errors import UsageError, close_names, did_you_mean, nearest
+from molgraph.base.errors import BadValueError, UnknownNameError, close_names, did_you_mean, nearest
 from molgraph.base.paths import write_whole
 from molgraph.base.recipe_keys import SECTIONS, DataSection, ModelSection, SplitSection, TrainingSection
 from molgraph.base.registry import get, names
@@ -72,7 +72,7 @@ class RunConfig(Section):
         for assignment in assignments:
             key, equals, text = (part.strip() for part in assignment.partition("="))
             if not equals or not key:
-                raise UsageError(f"{assignment!r} is not of the form key=value", hint="example: epochs=30")
+                raise BadValueError(f"{assignment!r} is not of the form key=value", hint="example: epochs=30")
             section, name, param = _find(key, values.get("model", {}).get("name", ModelSection().name))
             given = values.setdefault(section, {})
             given[name] = given.get(name, {}) | {param: _literal(text)} if param else _fitting(section, name, text)
@@ -90,14 +90,15 @@ def _find(key: str, model: str) -> tuple[str, str, str]:
         section, name = matches[0].split(".")
         return section, name, ""
     if matches:
-        raise UsageError(f"{key!r} could mean {' or '.join(matches)}", hint=f"write one of them, as {matches[-1]}=...")
+        hint = f"write one of them, as {matches[-1]}=..."
+        raise UnknownNameError(f"{key!r} could mean {' or '.join(matches)}", hint=hint)
     own = _parameters(model)
     if key in own:
-        raise UsageError(f"{key!r} is a parameter of {model}", hint=f"write it params.{key}=...")
+        raise UnknownNameError(f"{key!r} is a parameter of {model}", hint=f"write it params.{key}=...")
     candidates = sorted({*known} if "." in key else {*known.values()})
     close = [f"params.{name}" for name in close_names(key, own)] if not close_names(key, candidates) else []
     hint = did_you_mean(close) if close else nearest(key, candidates)
-    raise UsageError(f"the recipe has no key {key!r}", hint=f"{hint}; a model's own parameter is params.NAME")
+    raise UnknownNameError(f"the recipe has no key {key!r}", hint=f"{hint}; a model's own parameter is params.NAME")
 
 
 def _parameters(model: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.base.errors import MissingColumnError, ShapeError, UnsupportedError, nearest
 from molgraph.base.packed import Packed as Packed
 from molgraph.base.printable import count
 
@@ -112,7 +112,7 @@ class Table:
         sized |= {f"target {name!r}": packed for name, packed in self.packed.items()}
         for name, values in sized.items():
             if values is not None and len(values) != n:
-                raise DataError(f"{name} has {len(values)} rows, the table has {n}")
+                raise ShapeError(f"{name} has {len(values)} rows, the table has {n}")
         if self.features is not None:
             self._mark_gaps(~np.isfinite(self.features))
 
@@ -140,26 +140,26 @@ class Table:
         return self.status == OK
 
     def entity(self, kind: EntityKind = "molecule") -> Entities:
-        """The first entity column of a kind; raises ``DataError`` where there is none."""
+        """The first entity column of a kind; raises ``MissingColumnError`` where there is none."""
         if found := next((column for column in self.entities if column.kind == kind), None):
             return found
-        raise DataError(f"the table has no {kind} column", hint=f"it has: {[e.kind for e in self.entities]}")
+        raise MissingColumnError(f"the table has no {kind} column", hint=f"it has: {[e.kind for e in self.entities]}")
 
     def column(self, name: str) -> Entities:
-        """The entity column of a name; raises ``DataError`` where there is none."""
+        """The entity column of a name; raises ``MissingColumnError`` where there is none."""
         known = {column.name: column for column in self.entities}
         if name not in known:
-            raise DataError(f"the table has no entity column {name!r}", hint=nearest(name, known))
+            raise MissingColumnError(f"the table has no entity column {name!r}", hint=nearest(name, known))
         return known[name]
 
     def check_one_molecule(self, reader: str) -> None:
         """Refuse a table that holds more than one column of molecules and targets of whole rows.
 
         Raises:
-            UsageError: a second column of molecules, a column of another kind, or a target of atoms or bonds.
+            UnsupportedError: a second column of molecules, a column of another kind, or a target of atoms or bonds.
         """
         if below := [t for t in self.targets if t.level != "row"]:
-            raise UsageError(
+            raise UnsupportedError(
                 f"{reader} learns targets of whole rows, and {below[0].name!r} belongs to each {below[0].level}",
                 hint="take a graph model, such as dmpnn",
             )
@@ -172,7 +172,7 @@ class Table:
                 words = f"and would ignore {unread[0].name!r} ({unread[0].kind})"
                 ways = f"leave it out by name, --input {first.name} (in Python inputs=[{first.name!r}]), or "
             reads = f"take a model that reads a {unread[0].kind}: molgraph models --search {unread[0].kind}"
-            raise UsageError(f"{reader} reads one column of molecules, {words}", hint=ways + reads)
+            raise UnsupportedError(f"{reader} reads one column of molecules, {words}", hint=ways + reads)
 
     def with_entities(self, names: Sequence[str]) -> Table:
         """The same rows with some of the entity columns alone, in the order of their names."""
@@ -222,7 +222,7 @@ class Table:
         known = {t.name: t for t in self.targets}
         for name in names:
             if name not in known:
-                raise DataError(f"the table has no target {name!r}", hint=nearest(name, known))
+                raise MissingColumnError(f"the table has no target {name!r}", hint=nearest(name, known))
         columns = [t.name for t in self.row_targets]
         order = [columns.index(name) for name in names if name in columns]
         y = None if self.y is None else self.y[:, order]

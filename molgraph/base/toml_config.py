@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import BadValueError, MissingOptionError, UnknownNameError, UsageError, nearest
 from molgraph.base.paths import missing_file, storage_error
 
 LARGEST = 10_000_000  # characters of a recipe; a device may give them without end
@@ -110,16 +110,16 @@ def recipe_error(error: ValidationError, whole: type[Section], section: str = ""
     where = ".".join(str(part) for part in loc)
     if problem["type"] == "extra_forbidden":
         hint = nearest(str(loc[-1]), _known(whole, loc[:-1]))
-        return UsageError(f"the {whole.called} has no key {where!r}", hint=hint)
+        return UnknownNameError(f"the {whole.called} has no key {where!r}", hint=hint)
     if problem["type"] == "missing":
         examples = "; recipes ship with molgraph as examples" * (whole.called == "recipe")
         hint = f"the keys there: {', '.join(_known(whole, loc[:-1]))}{examples}"
-        return UsageError(f"the {whole.called} lacks {where!r}", hint=hint)
+        return MissingOptionError(f"the {whole.called} lacks {where!r}", hint=hint)
     if problem["type"] in ("too_short", "string_too_short") and not problem["input"]:
-        return UsageError(f"{whole.called}, {where}: it is empty", hint="give at least one")
+        return BadValueError(f"{whole.called}, {where}: it is empty", hint="give at least one")
     words, value = problem["msg"].removeprefix("Value error, "), problem["input"]
     told = "" if isinstance(value, Mapping | Section) else f"it is {_shown(value)}"
-    return UsageError(f"{whole.called}{', ' * bool(where)}{where}: {words[:1].lower() + words[1:]}", hint=told)
+    return BadValueError(f"{whole.called}{', ' * bool(where)}{where}: {words[:1].lower() + words[1:]}", hint=told)
 
 
 def _shown(value: Any) -> str:

@@ -7,7 +7,7 @@ from functools import cache, partial
 
 from rdkit.Chem import FilterCatalog
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import UnknownNameError, nearest
 from molgraph.chem.bounded import ALONE
 from molgraph.chem.parallel import map_molecules
 from molgraph.chem.smiles import parse_smiles
@@ -27,7 +27,7 @@ def alerts_of(smiles: Sequence[str], catalogs: Sequence[str] = USUAL) -> list[tu
     """
     for name in catalogs:
         if name not in CATALOGS:
-            raise UsageError(f"no catalogue of alerts is named {name!r}", hint=nearest(name, CATALOGS))
+            raise UnknownNameError(f"no catalogue of alerts is named {name!r}", hint=nearest(name, CATALOGS))
     return map_molecules(partial(_alerts, tuple(catalogs)), list(smiles), lambda *_: (), seconds=ALONE)
 
 

@@ -13,7 +13,7 @@ from rdkit import Chem
 from rdkit.Chem import QED, Crippen, Descriptors
 from rdkit.Chem import rdMolDescriptors as rd
 
-from molgraph.base.errors import StorageError
+from molgraph.base.errors import MissingFileError
 from molgraph.chem.bounded import ALONE
 from molgraph.chem.parallel import map_molecules
 from molgraph.chem.rdkit_data import contrib_dir
@@ -92,7 +92,7 @@ def measure(name: str, smiles: Sequence[str]) -> Values:
         smiles: n molecules.
 
     Raises:
-        StorageError: RDKit's file of fragment scores, which SA needs, is missing.
+        MissingFileError: RDKit's file of fragment scores, which SA needs, is missing.
 
     Example:
         >>> found = measure("sa", ["CCO", "C(C"])
@@ -124,7 +124,7 @@ def _sascorer() -> Callable[[Chem.Mol], float]:
     folder = contrib_dir()
     file = None if folder is None else folder / "SA_Score" / "sascorer.py"
     if file is None or not file.is_file():
-        raise StorageError(
+        raise MissingFileError(
             "this installation of RDKit lacks Contrib/SA_Score, which synthetic accessibility needs",
             hint="install the rdkit of PyPI or conda-forge",
         )

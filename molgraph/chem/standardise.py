@@ -12,7 +12,7 @@ from rdkit import Chem
 from rdkit.Chem.MolStandardize import rdMolStandardize
 
 from molgraph.base import registry
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnknownNameError
 from molgraph.chem.organic import LIGHT_SYMBOLS, disconnected, largest_organic, why_no_molecule
 from molgraph.chem.parallel import map_molecules
 from molgraph.chem.smiles import parse_smiles, unmapped
@@ -183,13 +183,13 @@ def preset(name: str) -> Preset:
     """The preset of that name, with or without its version (``standard`` or ``standard/1``).
 
     Raises:
-        UsageError: no preset has that name, or this molgraph does not have that version of it.
+        UnknownNameError: no preset has that name, or this molgraph does not have that version of it.
     """
     word, _, version = name.partition("/")
     newest = registry.get("standardiser", word)
     known = {str(each.version): each for each in (FIRST.get(word, newest), newest)}
     if version and version not in known:
-        raise UsageError(
+        raise UnknownNameError(
             f"standardiser {name!r} is asked for, this molgraph has {newest.label!r}",
             hint="use the molgraph version that wrote the model file, or train again",
         )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import UnknownNameError, nearest
 from molgraph.base.optional import need
 from molgraph.chem.identity import canonical_smiles
 from molgraph.chem.parallel import map_texts
@@ -94,7 +94,7 @@ def alphabet(name: str) -> Alphabet:
         ([(['C', 'Cl'], '')], 'CCl')
     """
     if name not in ALPHABETS:
-        raise UsageError(f"molecules have no tokens named {name!r}", hint=nearest(name, ALPHABETS))
+        raise UnknownNameError(f"molecules have no tokens named {name!r}", hint=nearest(name, ALPHABETS))
     if name == "selfies":
         need("selfies", "tokens='selfies'")
     return ALPHABETS[name]

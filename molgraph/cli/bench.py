@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError, UnsupportedError
 from molgraph.base.printable import count
 from molgraph.base.resources import recipe_names
 from molgraph.cli.options import argument, check_writable, option, out_option
@@ -171,7 +171,7 @@ def parse_only(words: list[str]) -> dict[str, set[str]]:
             name, equals, value = part.partition("=")
             key = name.strip() if equals else key
             if not key:
-                raise UsageError(f"--only {word!r} is not of the form key=value", hint="as in --only dataset=esol")
+                raise BadValueError(f"--only {word!r} is not of the form key=value", hint="as in --only dataset=esol")
             found.setdefault(key, set()).add((value if equals else part).strip())
     return found
 
@@ -239,7 +239,7 @@ def report(
 
     if (folder / RECIPE).is_file() and (records := read_records(folder)).recipe.generates:
         if record is not None:
-            raise UsageError(
+            raise UnsupportedError(
                 "a record is made of methods", hint="keep the leaderboard of generators: --leaderboard FILE"
             )
         with steps():

@@ -54,7 +54,7 @@ def curate(
     import gzip
 
     from molgraph.base.csv_text import csv_text, write_csv
-    from molgraph.base.errors import UsageError
+    from molgraph.base.errors import BadValueError
     from molgraph.base.paths import check_ending, write_whole
     from molgraph.cli.show import command, say
     from molgraph.data.cells import Reading
@@ -63,7 +63,7 @@ def curate(
 
     check_ending(out, ".csv", ".csv.gz")
     if data.startswith(("dataset:", "builtin:")):
-        raise UsageError(f"{data} is no file", hint="curated editions of datasets: molgraph data info NAME")
+        raise BadValueError(f"{data} is no file", hint="curated editions of datasets: molgraph data info NAME")
     opt.check_writable(out, removed, inputs=[data])
     columns: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "targets": target, "id": id}
     read = read_source(data, Reading(decimal, qualifiers or "refuse", unit), keep_columns=True, **columns)

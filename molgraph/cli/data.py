@@ -63,7 +63,7 @@ def named(data: str) -> str:
     """``dataset:NAME`` for the bare name of a dataset, where no file has that name; else the words as given."""
     import re
 
-    from molgraph.base.errors import UsageError, nearest
+    from molgraph.base.errors import UnknownNameError, nearest
     from molgraph.data.cards import card_names
 
     word = data.partition("@")[0].lower()
@@ -71,7 +71,7 @@ def named(data: str) -> str:
         return data
     if word in card_names():
         return f"dataset:{data}"
-    raise UsageError(f"there is neither a file nor a dataset {data!r}", hint=nearest(word, card_names()))
+    raise UnknownNameError(f"there is neither a file nor a dataset {data!r}", hint=nearest(word, card_names()))
 
 
 def _audited(name: str) -> bool:
@@ -139,7 +139,7 @@ def split(
     import pandas as pd
 
     from molgraph.base.csv_text import write_csv
-    from molgraph.base.errors import UsageError
+    from molgraph.base.errors import BadValueError
     from molgraph.base.paths import check_ending
     from molgraph.base.registry import get
     from molgraph.cli.show import say, steps
@@ -154,7 +154,7 @@ def split(
     known = get("split", recipe)  # an unknown one is refused before the table is read
     shares = opt.numbers("--fractions", fractions)
     if repeats < 1 or (repeats > 1 and not folds):
-        raise UsageError("--repeats counts how often folds are drawn", hint="as in --folds 5 --repeats 5")
+        raise BadValueError("--repeats counts how often folds are drawn", hint="as in --folds 5 --repeats 5")
     names = [f"r{r}-{k}" if repeats > 1 else str(k) for r in range(repeats) for k in range(folds or 1)]
     paths = [out.with_name(f"{out.stem}-{name}{out.suffix}") if folds else out for name in names] if out else []
     opt.check_writable(*paths, inputs=[data])

@@ -34,7 +34,7 @@ def list(
         molgraph data list
         molgraph data list --collection ADME
     """
-    from molgraph.base.errors import UsageError, nearest
+    from molgraph.base.errors import UnknownNameError, nearest
     from molgraph.cli.show import console, say
     from molgraph.data.datasets import datasets
 
@@ -43,7 +43,7 @@ def list(
         known = frame["collection"].unique().tolist()
         chosen = [word for word in known if word.lower() == collection.lower()]
         if not chosen:
-            raise UsageError(f"no collection is named {collection!r}", hint=nearest(collection, known))
+            raise UnknownNameError(f"no collection is named {collection!r}", hint=nearest(collection, known))
         frame = frame[frame["collection"] == chosen[0]]
     if json:
         print(frame.reset_index().to_json(orient="records", indent=2))
@@ -89,12 +89,13 @@ def get(
         molgraph data get esol tox21
         molgraph data get --all
     """
-    from molgraph.base.errors import MolgraphError, UsageError
+    from molgraph.base.errors import MissingOptionError, MolgraphError
     from molgraph.cli.show import say
     from molgraph.data.cards import card, card_names
 
     if every == bool(names):
-        raise UsageError("name datasets, or say --all", hint="molgraph data get esol; molgraph data list names them")
+        hint = "molgraph data get esol; molgraph data list names them"
+        raise MissingOptionError("name datasets, or say --all", hint=hint)
     wanted = {name: card(name) for name in names or card_names()}  # an unknown name is refused before any download
     failed: Names = []
     for name, known in wanted.items():

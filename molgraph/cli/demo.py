@@ -37,7 +37,7 @@ def demo(
     """
     from molgraph import api
     from molgraph.api.check_config import recipe_of
-    from molgraph.base.errors import StorageError
+    from molgraph.base.errors import CannotWriteError
     from molgraph.base.paths import storage_error
     from molgraph.cli.show import command, console, say, show_result, table
     from molgraph.cli.train import learn
@@ -50,7 +50,7 @@ def demo(
     try:
         out.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
-        raise StorageError(f"cannot write {out}: it is a file", hint="name a folder with --out") from None
+        raise CannotWriteError(f"cannot write {out}: it is a file", hint="name a folder with --out") from None
     except OSError as error:
         raise storage_error(f"cannot write {out}", error) from error
     model, new, predicted, report = (out / n for n in ("model.mgm", "new.csv", "predicted.csv", "report.html"))
@@ -88,12 +88,12 @@ def _write_new(new: Path, *others: Path) -> None:
     import pandas as pd
 
     from molgraph.base.csv_text import csv_text, write_csv
-    from molgraph.base.errors import StorageError
+    from molgraph.base.errors import FileKeptError
 
     frame = pd.DataFrame(NEW, columns=["id", "smiles"])
     if new.is_file() and new.read_bytes() == csv_text(frame).encode():
         return
     for path in (new, *others):
         if path.is_file():
-            raise StorageError(f"{path} is no file of an earlier demo", hint="name another folder with --out")
+            raise FileKeptError(f"{path} is no file of an earlier demo", hint="name another folder with --out")
     write_csv(new, frame)

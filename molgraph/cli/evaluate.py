@@ -39,7 +39,7 @@ def evaluate(
     opt.check_writable(out, report, inputs=(model, data))
     from molgraph import api
     from molgraph.base.csv_text import write_csv
-    from molgraph.base.errors import DataError
+    from molgraph.base.errors import EmptyError
     from molgraph.cli.show import say, steps, table
 
     given: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "geometry": geometry}
@@ -55,4 +55,4 @@ def evaluate(
     if report is not None:
         say(f"report written to {report}", err=True)
     if not (scores["n"] > 0).any():
-        raise DataError("no row could be scored", hint="a row needs a molecule that can be read and a measured value")
+        raise EmptyError("no row could be scored", hint="a row needs a molecule that can be read and a measured value")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import ConflictError
 from molgraph.base.recipe_keys import FINETUNE_KEYWORDS
 from molgraph.cli.options import argument
 from molgraph.cli.recipe_options import Assignments, RecipeFile, takes_recipe
@@ -42,6 +42,6 @@ def finetune(
     """
     if model is not None:
         hint = f"leave -m out; to train {model} without pretraining: molgraph train {data or 'assay.csv'} -m {model}"
-        raise UsageError(f"finetune takes no -m: the model is the one in {encoder}", hint=hint)
+        raise ConflictError(f"finetune takes no -m: the model is the one in {encoder}", hint=hint)
     written: dict[str, Any] = {"out": out, "keep": keep, "report": report, "save_recipe": save_recipe}
     train(data, recipe=recipe, set_=set_, init=encoder, **written, **options)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnknownNameError
 from molgraph.base.recipe_keys import GENERATOR_KEYWORDS
 from molgraph.cli.options import Device, Threads, argument, check_whole, check_writable, option, out_option
 from molgraph.cli.pretrain import learn_corpus
@@ -75,7 +75,7 @@ def generate(
     check_whole("-n", n)
     check_whole("--threads", threads)
     if out != "-" and Path(out).suffix.lower() not in FORMATS:
-        raise UsageError(
+        raise UnknownNameError(
             f"molecules cannot be written to {out!r}", hint=f"name a file that ends in {FORMATS[0]} or .smi"
         )
     check_writable(out, inputs=(model,))

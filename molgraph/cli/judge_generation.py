@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import BadValueError, DataError, MissingOptionError, UnsupportedError
 from molgraph.base.paths import check_ending
 from molgraph.cli.options import argument, check_whole, check_writable, option, out_option
 
@@ -118,11 +118,11 @@ def temperature_sweep(
     check_writable(out, inputs=models)
     check_ending(out, ".png", ".svg", ".csv")
     if len(models) > 2:
-        raise UsageError(f"{len(models)} generators are given", hint="give one, or two to compare")
+        raise BadValueError(f"{len(models)} generators are given", hint="give one, or two to compare")
     try:
         asked = [float(each) for each in temperatures.split(",")]
     except ValueError:
-        raise UsageError(f"--temperatures {temperatures!r} are no numbers", hint="as in 0.5,1,1.5") from None
+        raise BadValueError(f"--temperatures {temperatures!r} are no numbers", hint="as in 0.5,1,1.5") from None
     from molgraph import api
     from molgraph.cli.show import say, steps, table
     from molgraph.evaluate.generation.measures import MEASURES, check_measures
@@ -132,9 +132,10 @@ def temperature_sweep(
     given = {"reference": reference, "train": train}
     for each in MEASURES:
         if each.name in named and each.needs == "unchecked":
-            raise UsageError(f"a sweep has no {each.name}", hint="judge-generation draws without the check as well")
+            hint = "judge-generation draws without the check as well"
+            raise UnsupportedError(f"a sweep has no {each.name}", hint=hint)
         if each.name in named and each.needs and not given.get(each.needs):
-            raise UsageError(
+            raise MissingOptionError(
                 f"{each.name} needs --{each.needs}", hint=f"name the molecules: --{each.needs} library.smi"
             )
     wanted = list(dict.fromkeys((*named, *["frechet"] * bool(reference), "valid", "unique", "filters")))

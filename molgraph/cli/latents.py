@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import UnknownNameError, nearest
 from molgraph.base.printable import count
 from molgraph.cli.options import Device, Ids, Threads, argument, check_whole, check_writable, option, out_option
 from molgraph.cli.predict import source_of
@@ -113,7 +113,7 @@ def interpolate(
     """
     check_whole("--threads", threads)
     if path not in ("spherical", "linear"):
-        raise UsageError(f"--path {path!r} is not known", hint=nearest(path, ["spherical", "linear"]))
+        raise UnknownNameError(f"--path {path!r} is not known", hint=nearest(path, ["spherical", "linear"]))
     _check_out(out, model)
     from molgraph import api
 
@@ -170,7 +170,8 @@ def _check_out(out: str, *inputs: str, more: tuple[str, ...] = ()) -> None:
     """Refuse an output that cannot be written before anything is computed."""
     known = (*FORMATS, *more)
     if out != "-" and Path(out).suffix.lower() not in known:
-        raise UsageError(f"this cannot be written to {out!r}", hint=f"name a file that ends in {', '.join(known)}")
+        hint = f"name a file that ends in {', '.join(known)}"
+        raise UnknownNameError(f"this cannot be written to {out!r}", hint=hint)
     check_writable(out, inputs=inputs)
 
 

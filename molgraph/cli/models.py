@@ -48,12 +48,12 @@ def models(
         molgraph models --kind metric  # which way is better, what each needs
     """
     from molgraph.api.catalogue import matches, model_entries, names
-    from molgraph.base.errors import UsageError, close_names, nearest
+    from molgraph.base.errors import UnknownNameError, UnsupportedError, close_names, nearest
     from molgraph.base.registry import entry, full_name, kinds
     from molgraph.cli.why import show_why
 
     if kind != "model" and kind not in kinds():
-        raise UsageError(f"there is no kind {kind!r}", hint=nearest(kind, ["model", *kinds()]))
+        raise UnknownNameError(f"there is no kind {kind!r}", hint=nearest(kind, ["model", *kinds()]))
     found = model_entries() if kind == "model" else [entry(kind, each) for each in names(kind)]
     if name is not None:
         known = {each.name: each for each in found}
@@ -64,7 +64,7 @@ def models(
         if wanted not in known and kind == "model" and (rows := _rows_called(name)):
             if not why:
                 hint = f"with which settings: molgraph models {name} --why"
-                raise UsageError(f"{name!r} is a row of the measured boards, of the model {rows[0]}", hint=hint)
+                raise UnknownNameError(f"{name!r} is a row of the measured boards, of the model {rows[0]}", hint=hint)
             return show_why([name], as_json)
         if wanted not in known:
             owners = [each for each in kinds() if full_name(each, name) in names(each)]
@@ -72,16 +72,17 @@ def models(
             hint = nearest(name, every if close_names(name, every) else known)
             if owners:
                 hint = "\n".join(f"the {each} of that name: molgraph models {name} --kind {each}" for each in owners)
-            raise UsageError(f"no {kind} is named {name!r}", hint=hint)
+            raise UnknownNameError(f"no {kind} is named {name!r}", hint=hint)
         found = [known[wanted]]
     if search is not None and not (found := [each for each in found if matches(each, search)]):
-        raise UsageError(f"no {kind} has all the words {search!r}", hint="use fewer words; molgraph models lists all")
+        hint = "use fewer words; molgraph models lists all"
+        raise UnknownNameError(f"no {kind} has all the words {search!r}", hint=hint)
     if why:
         if kind != "model":
-            raise UsageError(f"boards rank models, not a {kind}", hint="leave --kind out")
+            raise UnsupportedError(f"boards rank models, not a {kind}", hint="leave --kind out")
         if name is not None and (other := found[0].kind) not in {each.kind for each in model_entries()}:
             hint = f"what it is, and its parameters: molgraph models {name}"
-            raise UsageError(f"boards rank models, and {name} is of the kind {other}", hint=hint)
+            raise UnsupportedError(f"boards rank models, and {name} is of the kind {other}", hint=hint)
         show_why([each.name for each in found] if name is not None or search is not None else None, as_json)
     elif as_json:
         print(json.dumps([_plain(each) for each in found], indent=2, default=repr))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError, UnknownNameError
 from molgraph.cli.options import Device, Threads, check_whole, check_writable, option, out_option
 from molgraph.cli.options import argument as word
 
@@ -72,9 +72,9 @@ def optimise(
     check_whole("--batch", batch)
     check_whole("--threads", threads)
     if Path(out).suffix.lower() != ".csv":
-        raise UsageError(f"results cannot be written to {out!r}", hint="name a file that ends in .csv")
+        raise UnknownNameError(f"results cannot be written to {out!r}", hint="name a file that ends in .csv")
     if not 0 <= diversity <= 1:
-        raise UsageError(f"--diversity is {diversity}", hint="from 0 to 1")
+        raise BadValueError(f"--diversity is {diversity}", hint="from 0 to 1")
     journal = Path(f"{out}.journal")
     check_writable(out, report, inputs=(model, known, reference, control))
     from molgraph import api

@@ -9,7 +9,14 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from molgraph.base.errors import StorageError, UsageError, nearest
+from molgraph.base.errors import (
+    BadValueError,
+    CannotWriteError,
+    ConflictError,
+    MissingFileError,
+    UnknownNameError,
+    nearest,
+)
 from molgraph.base.paths import check_names_file
 
 Named: TypeAlias = str | Path | None
@@ -66,20 +73,20 @@ def numbers(option: str, text: str) -> tuple[float, float, float]:
     try:
         first, second, third = (float(part) for part in text.split(","))
     except ValueError:
-        raise UsageError(f"{option} {text!r} is not three numbers", hint=f"as in {option} 0.8,0.1,0.1") from None
+        raise BadValueError(f"{option} {text!r} is not three numbers", hint=f"as in {option} 0.8,0.1,0.1") from None
     return first, second, third
 
 
 def check_word(option: str, word: str, known: Iterable[str]) -> None:
     """Refuse a word that is none of those that an option takes; the nearest are named."""
     if word not in (known := tuple(known)):
-        raise UsageError(f"{option} is {word!r}, expected one of {', '.join(known)}", hint=nearest(word, known))
+        raise UnknownNameError(f"{option} is {word!r}, expected one of {', '.join(known)}", hint=nearest(word, known))
 
 
 def check_whole(option: str, n: int | None) -> None:
     """Refuse a number of something that is below 1; None is for who did not say."""
     if n is not None and n < 1:
-        raise UsageError(f"{option} is {n}, expected 1 or more", hint=f"as in {option} 2")
+        raise BadValueError(f"{option} is {n}, expected 1 or more", hint=f"as in {option} 2")
 
 
 def check_writable(*outputs: Named, inputs: Iterable[Named] = ()) -> None:
@@ -90,8 +97,8 @@ def check_writable(*outputs: Named, inputs: Iterable[Named] = ()) -> None:
         inputs: files that it reads, and words that are no file, such as ``-`` or ``builtin:NAME``.
 
     Raises:
-        StorageError: one cannot be written there.
-        UsageError: one is an input, or another output; a verb never writes over what it was given.
+        CannotWriteError: one cannot be written there.
+        ConflictError: one is an input, or another output; a verb never writes over what it was given.
     """
     written = [Path(path) for path in outputs if path is not None and str(path) != "-"]
     read = [Path(path) for path in inputs if path is not None]
@@ -101,27 +108,28 @@ def check_writable(*outputs: Named, inputs: Iterable[Named] = ()) -> None:
         try:
             os.getcwd()
         except OSError as error:
-            raise StorageError("the folder that you work in was deleted", hint="change to another one: cd") from error
+            words = "the folder that you work in was deleted"
+            raise MissingFileError(words, hint="change to another one: cd") from error
     for i, path in enumerate(written):
         for other in read:
             if _same(path, other):
-                raise UsageError(f"{other} is read, and would be written over", hint="name another file to write")
+                raise ConflictError(f"{other} is read, and would be written over", hint="name another file to write")
         if any(_same(path, other) for other in written[:i]):
-            raise UsageError(f"{path} would be written twice", hint="name a file for each thing to write")
+            raise ConflictError(f"{path} would be written twice", hint="name a file for each thing to write")
         _check_place(path)
 
 
 def _check_place(path: Path) -> None:
     final = Path(os.path.realpath(path))
     if any(part.is_symlink() for part in (final, *final.parents)):  # what realpath could not follow to its end
-        raise StorageError(f"cannot write {path}: its symbolic links lead in a circle", hint="name another file")
+        raise CannotWriteError(f"cannot write {path}: its symbolic links lead in a circle", hint="name another file")
     folder = final.parent
     if not folder.is_dir():
-        raise StorageError(f"cannot write {path}: the folder {folder} does not exist", hint="make it first")
+        raise CannotWriteError(f"cannot write {path}: the folder {folder} does not exist", hint="make it first")
     if path.is_dir():
-        raise StorageError(f"cannot write {path}: it is a folder", hint="name a file in it")
+        raise CannotWriteError(f"cannot write {path}: it is a folder", hint="name a file in it")
     if not os.access(path if path.exists() else folder, os.W_OK):
-        raise StorageError(f"cannot write {path}: you may not write there", hint="choose another folder")
+        raise CannotWriteError(f"cannot write {path}: you may not write there", hint="choose another folder")
 
 
 def _same(path: Path, other: Path) -> bool:

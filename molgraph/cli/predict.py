@@ -78,11 +78,11 @@ embed.__annotations__ = get_type_hints(predict, include_extras=True)
 
 def _stream(verb: str, given: dict[str, Any]) -> None:
     """Predict or embed, and say what came of it."""
-    from molgraph.base.errors import DataError, UsageError, nearest
+    from molgraph.base.errors import DataError, UnknownNameError, nearest
 
     model, data, out, on_error = (given[name] for name in ("model", "data", "out", "on_error"))
-    if on_error not in ("keep", "drop", "stop"):
-        raise UsageError(f"--on-error {on_error!r} is not known", hint=nearest(on_error, ["keep", "drop", "stop"]))
+    if on_error not in (known := ("keep", "drop", "stop")):
+        raise UnknownNameError(f"--on-error {on_error!r} is not known", hint=nearest(on_error, known))
     opt.check_whole("--threads", given["threads"])
     source = source_of(data)
     opt.check_writable(out, inputs=(model, *data))
@@ -97,7 +97,7 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
             model, source, out, on_error=on_error, keep_columns=given["keep_columns"], running=running, **columns
         )
     except DataError as error:
-        raise DataError(error.message, hint="\n".join(filter(None, (error.hint, _left(out, on_error))))) from error
+        raise type(error)(error.message, hint="\n".join(filter(None, (error.hint, _left(out, on_error))))) from error
     if done.note:
         say(f"note: {done.note}", "yellow", err=True)
     rate = (done.rows - done.resumed) / max(done.seconds, 1e-9)
@@ -128,7 +128,7 @@ def source_of(data: list[str]) -> str | list[str]:
 
     One word is a molecule where it is no file, has no ending of one, and can be read; several are molecules all.
     """
-    from molgraph.base.errors import UsageError
+    from molgraph.base.errors import ConflictError
     from molgraph.chem.smiles import parse_smiles
     from molgraph.data.formats import names_file
 
@@ -136,7 +136,7 @@ def source_of(data: list[str]) -> str | list[str]:
     if len(data) == 1:
         return data[0] if files or parse_smiles(data[0]).mol is None else data
     if files:
-        raise UsageError(f"{files[0]!r} is one of {len(data)} words", hint="name one file, or give SMILES alone")
+        raise ConflictError(f"{files[0]!r} is one of {len(data)} words", hint="name one file, or give SMILES alone")
     return data
 
 

@@ -50,13 +50,13 @@ def systems(
         molgraph systems --json
     """
     from molgraph.api.systems import STATES, statuses
-    from molgraph.base.errors import UsageError, nearest
+    from molgraph.base.errors import UnknownNameError, nearest
     from molgraph.base.systems import table
 
     every, asked = statuses(), {"state": state and state.replace("-", " "), "family": family}
     for option, names in (("state", STATES), ("family", {row.family for row in table().values()})):
-        if asked[option] not in (None, *names):
-            raise UsageError(f"no {option} is named {asked[option]!r}", hint=nearest(str(asked[option]), sorted(names)))
+        if (word := asked[option]) not in (None, *names):
+            raise UnknownNameError(f"no {option} is named {word!r}", hint=nearest(str(word), sorted(names)))
     shown = [
         each
         for each in every
@@ -66,7 +66,7 @@ def systems(
         and family in (None, getattr(each.system, "family", None))
     ]
     if not shown:
-        raise UsageError(f"no system has {search!r}", hint=nearest(str(search), [each.id for each in every]))
+        raise UnknownNameError(f"no system has {search!r}", hint=nearest(str(search), [each.id for each in every]))
     if as_json:
         print(json.dumps([_plain(each) for each in shown], indent=2))
     elif markdown:

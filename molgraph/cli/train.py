@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from molgraph.base.errors import StorageError, UsageError
+from molgraph.base.errors import BusyError, ConflictError, FileKeptError, StorageError, UnknownNameError, UsageError
 from molgraph.base.locks import Claims
 from molgraph.base.paths import check_names_file, storage_error
 from molgraph.base.recipe_keys import KEYWORDS
@@ -123,7 +123,8 @@ def model_file(out: Path) -> Path:
     """The name of a model file: ``.mgm`` is added where there is no ending, another one is refused."""
     check_names_file(out)
     if out.suffix.lower() not in ("", ".mgm"):
-        raise UsageError(f"a model cannot be written to {out.name!r}", hint=f"model files end in .mgm: {out.stem}.mgm")
+        hint = f"model files end in .mgm: {out.stem}.mgm"
+        raise UnknownNameError(f"a model cannot be written to {out.name!r}", hint=hint)
     return out if out.suffix else out.with_suffix(".mgm")
 
 
@@ -147,7 +148,7 @@ def learn(plan: RunConfig, out: Path, keep: str = "model") -> tuple[Any, dict[st
         result = api.train(recipe=plan, workdir=workdir)
         if keep == "baseline" and result.baseline is None:
             hint = "leave out --keep baseline: the training is kept, and goes on from its end"
-            raise UsageError("there is no baseline to keep: none was trained for this table", hint=hint)
+            raise ConflictError("there is no baseline to keep: none was trained for this table", hint=hint)
         main = {"baseline": result.baseline, "best": result.best_model if keep == "best" else None}.get(keep)
         save(main or result.model, out)
         written = {"baseline" if keep == "baseline" else "model": out}
@@ -187,7 +188,7 @@ def save(model: Any, out: Path) -> None:
                 model.save(kept)
             except (StorageError, OSError, RuntimeError):  # there need be no such folder
                 continue
-            raise StorageError(error.message, hint=f"the model is kept: make room, then: mv {kept} {out}") from error
+            raise type(error)(error.message, hint=f"the model is kept: make room, then: mv {kept} {out}") from error
         raise
 
 
@@ -200,7 +201,7 @@ def working_folder(out: Path) -> Iterator[Path]:
     try:
         if not claims.take(CLAIM):
             hint = "wait until it ends, or choose another --out"
-            raise StorageError(f"another training is writing {out} and keeps its checkpoints in {workdir}", hint=hint)
+            raise BusyError(f"another training is writing {out} and keeps its checkpoints in {workdir}", hint=hint)
     except OSError as error:
         raise storage_error(f"cannot write into {workdir}", error) from error
     try:
@@ -230,4 +231,4 @@ def check_workdir(workdir: Path) -> None:
         hint = (
             "move it or choose another --out: checkpoints are kept there and the folder is removed after the training"
         )
-        raise StorageError(f"cannot write into {workdir}: {odd}", hint=hint)
+        raise FileKeptError(f"cannot write into {workdir}: {odd}", hint=hint)

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.base.errors import FormatError, UnknownNameError, nearest
 from molgraph.base.resources import shipped_dir
 from molgraph.base.table import VALUES
 from molgraph.base.toml_config import Section, parse_toml
@@ -100,7 +100,7 @@ def card(name: str) -> Card:
     """The card of a dataset; an edition's name (``bbbp@c1``) gives the dataset's card.
 
     Raises:
-        UsageError: no such card, with the nearest known names.
+        UnknownNameError: no such card, with the nearest known names.
 
     Example:
         >>> card("esol").rows, card("esol").targets[0].kind
@@ -108,7 +108,7 @@ def card(name: str) -> Card:
     """
     word = name.strip().lower().replace("-", "_").split("@")[0]
     if word not in card_names():
-        raise UsageError(f"no dataset is named {name!r}", hint=nearest(word, card_names()))
+        raise UnknownNameError(f"no dataset is named {name!r}", hint=nearest(word, card_names()))
     return read_card(shipped_dir("datasets") / f"{word}.toml")
 
 
@@ -122,9 +122,9 @@ def read_card(path: str | Path) -> Card:
         where = ".".join(map(str, problem["loc"]))
         known = re.findall(r"\w+", where)[-1:] if problem["type"] == "extra_forbidden" else []
         hint = nearest(known[0], Card.model_fields) if known else f"it is {str(problem.get('input'))[:80]!r}"
-        raise DataError(f"the card {path.name}, {where}: {problem['msg']}", hint=hint) from None
+        raise FormatError(f"the card {path.name}, {where}: {problem['msg']}", hint=hint) from None
     except ValueError as error:
-        raise DataError(f"the card {path.name} is not TOML: {error}") from None
+        raise FormatError(f"the card {path.name} is not TOML: {error}") from None
 
 
 def card_lines(card: Card) -> Iterator[tuple[str, str]]:

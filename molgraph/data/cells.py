@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import BadValueError, MismatchError, UnknownNameError
 from molgraph.data.columns import MISSING_WORDS
 
 #: Words for the labels of a binary target. They are fixed, so that class 1 is the same in every file, whichever words
@@ -64,13 +64,13 @@ class Reading:
 
     def __post_init__(self) -> None:
         if self.decimal not in (None, ".", ","):
-            raise UsageError(f"decimal is {self.decimal!r}", hint="a point or a comma: '.' or ','")
+            raise BadValueError(f"decimal is {self.decimal!r}", hint="a point or a comma: '.' or ','")
         if self.qualifiers not in QUALIFIERS:
-            raise UsageError(f"qualifiers is {self.qualifiers!r}", hint=f"one of {', '.join(QUALIFIERS)}")
+            raise UnknownNameError(f"qualifiers is {self.qualifiers!r}", hint=f"one of {', '.join(QUALIFIERS)}")
         if self.unit == "none":  # for who evaluates a model that was trained with one
             object.__setattr__(self, "unit", None)
         if self.unit is not None and plain_unit(self.unit) not in UNITS:
-            raise UsageError(f"the unit {self.unit!r} is not known", hint=f"known: {', '.join(UNITS)}")
+            raise UnknownNameError(f"the unit {self.unit!r} is not known", hint=f"known: {', '.join(UNITS)}")
 
 
 class OddCell(NamedTuple):
@@ -160,7 +160,7 @@ def check_units(units: Mapping[str, str], known: Mapping[str, str]) -> None:
     for name, unit in known.items():
         wanted, found = (re.sub(r"^log10\((.*)\)$", r"\1", str(text)) for text in (unit, units.get(name, "")))
         if found and wanted in UNITS and not same_unit(found, wanted):
-            raise DataError(
+            raise MismatchError(
                 f"the values of {name!r} are in {found} here, and in {wanted} in the training table",
                 hint=f"--unit {wanted} (in Python unit={wanted!r}) brings them to it; none reads them as they stand",
             )

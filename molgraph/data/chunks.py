@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import TooLargeError
 
 SAMPLE_ROWS = 200  # what columns are found by
 #: columns beside a source's own: why a row is no sound row, else null; a structure as an SD file has it
@@ -63,7 +63,7 @@ def recut(pieces: Iterator[pa.Table], rows: int | None) -> Iterator[Chunk]:
     A column ``REASON`` of the tables becomes the chunks' reasons, and its rows are torn.
 
     Raises:
-        DataError: ``rows`` rows hold more text than any table of molecules does.
+        TooLargeError: ``rows`` rows hold more text than any table of molecules does.
 
     Example:
         >>> parts = [pa.table({"x": [1, 2, 3]}), pa.table({"x": [4, 5]})]
@@ -92,7 +92,7 @@ def recut(pieces: Iterator[pa.Table], rows: int | None) -> Iterator[Chunk]:
 def check_size(n_bytes: int, start: int, n_rows: int) -> None:
     """Refuse rows that would fill the memory: a chunk holds at most ``MAX_CHUNK_BYTES``."""
     if n_bytes > MAX_CHUNK_BYTES:
-        raise DataError(
+        raise TooLargeError(
             f"rows {start + 1} to {start + n_rows} hold more than {MAX_CHUNK_BYTES:,} bytes",
             hint="look for cells or lines that are far too long",
         )

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from molgraph.base.errors import DataError, nearest
+from molgraph.base.errors import AmbiguousColumnError, FormatError, MissingColumnError, nearest
 from molgraph.chem.smiles import parse_smiles
 
 SMILES_NAMES = frozenset(
@@ -66,7 +66,7 @@ def resolve(name: str, names: Sequence[str], what: str) -> str:
     alike = [n for n in names if n.strip().lower() == str(name).strip().lower()]
     if len(alike) == 1:
         return alike[0]
-    raise DataError(f"no column {name!r} for the {what}", hint=nearest(str(name), names)[:500])
+    raise MissingColumnError(f"no column {name!r} for the {what}", hint=nearest(str(name), names)[:500])
 
 
 def find_smiles(names: Sequence[str], sample: pa.Table, taken: Sequence[str] = (), needed: bool = True) -> str:
@@ -88,25 +88,25 @@ def find_smiles(names: Sequence[str], sample: pa.Table, taken: Sequence[str] = (
         found = [n for n in free if _holds_molecules(sample, n)] or (named if len(named) == 1 else [])
     if len(found) == 1:
         if not named and parse_smiles(found[0]).mol is not None:  # its name would be lost as a row
-            raise DataError(
+            raise FormatError(
                 f"the first line seems to be a molecule ({found[0][:60]}), not a header",
                 hint="put a line of column names before it, such as smiles,y; or, if it is a name: --smiles NAME",
             )
         return found[0]
     if found:
-        raise DataError(
+        raise AmbiguousColumnError(
             f"several columns hold SMILES: {', '.join(map(repr, found))}",
             hint=f"say which: --smiles {shlex.quote(found[0])} (in Python smiles={found[0]!r})",
         )
     for name in taken if needed else ():
         if name in names and _holds_molecules(sample, name, least=0.0 if is_smiles_name(name) else _SHARE):
-            raise DataError(
+            raise AmbiguousColumnError(
                 f"column {name!r} holds the SMILES, but was named for something else",
                 hint="name the columns of values as targets, weights and so on, and leave that one out",
             )
     if not needed:
         return ""
-    raise DataError(
+    raise AmbiguousColumnError(
         "no column holds SMILES", hint=f"name it with --smiles NAME; the columns are: {', '.join(names)}"[:500]
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.base.errors import DataError, MismatchError, UnknownNameError, nearest
 from molgraph.data.card_parts import UNVERIFIED
 from molgraph.data.cards import Card, card, card_names
 from molgraph.data.content import content_hash
@@ -79,8 +79,8 @@ def load_dataset(name: str) -> Dataset:
         The dataset; every row of the file is one of its table, unreadable ones with a reason.
 
     Raises:
-        UsageError: no dataset or edition of that name.
-        DataError: a file or content whose hash is not the card's; both hashes are named.
+        UnknownNameError: no dataset or edition of that name.
+        MismatchError: a file or content whose hash is not the card's; both hashes are named.
         StorageError: it is not here and cannot be had; the hint says what to do.
 
     Example:
@@ -92,7 +92,7 @@ def load_dataset(name: str) -> Dataset:
     edition = name.partition("@")[2].strip().lower() or RAW
     editions = edition_names(known)
     if edition not in editions:
-        raise UsageError(f"{known.name} has no edition {edition!r}", hint=nearest(edition, editions))
+        raise UnknownNameError(f"{known.name} has no edition {edition!r}", hint=nearest(edition, editions))
     if edition in known.edition:
         return curated(_load(known, find(known)), edition)
     return _load(known, find(known, edition))
@@ -139,7 +139,7 @@ def _load(known: Card, found: Found) -> Dataset:
         forget(known, found.source)
         came = ", ".join(found.source.files.values())
         again = f"what {came} gave is not kept; fetch it again: molgraph data get {known.name}"
-        raise DataError(error.message, hint="\n".join(filter(None, (error.hint, again)))) from None
+        raise type(error)(error.message, hint="\n".join(filter(None, (error.hint, again)))) from None
 
 
 def _read(known: Card, found: Found) -> Dataset:
@@ -168,7 +168,7 @@ def keep_rows(known: Card, table: Table) -> Table:
 
 def _check_content(name: str, stated: str, found: str, who: str) -> None:
     if stated not in (UNVERIFIED, found):
-        raise DataError(
+        raise MismatchError(
             f"{name} is not what it should be: the hash of its content is {found}, {who} {stated}",
             hint=f"`molgraph data info {name.partition('@')[0]}` says where the card's files come from; what an "
             f"address gives now, whatever it is, loads as {name.partition('@')[0]}@{DOWNLOAD}",

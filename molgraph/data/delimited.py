@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import AmbiguousColumnError, DataError, EmptyError, FormatError, TooLargeError
 from molgraph.data.chunks import SAMPLE_ROWS, Chunk, recut
 from molgraph.data.columns import is_smiles_name
 from molgraph.data.csv_repair import MalformedRows, Utf8Sanitiser, decode, is_torn, ragged, shown
@@ -39,7 +39,7 @@ class DelimitedReader:
             opened.look_further(min(8 * len(opened.sample), BLOCK_BYTES))
             self.delimiter, lines = self._look()
         if len(lines) == 1 and not opened.whole:
-            raise DataError(
+            raise TooLargeError(
                 f"{self.name} has a header of more than {BLOCK_BYTES:,} bytes", hint="save it as parquet, or transposed"
             )
         if not opened.whole and len(lines) <= SAMPLE_ROWS:
@@ -50,7 +50,7 @@ class DelimitedReader:
         self._first = lines[1:]
         self._check_comment()
         if not any(map(str.strip, self._header)):
-            raise DataError(f"{self.name} is empty", hint="it needs a header line with a column of SMILES")
+            raise EmptyError(f"{self.name} is empty", hint="it needs a header line with a column of SMILES")
         self.names = [cell.strip() or f"column {j + 1}" for j, cell in enumerate(self._header)]
         check_unique(self.names, self.name)
         self._check_first()
@@ -74,7 +74,7 @@ class DelimitedReader:
         wider = 2 * sum(len(row) > len(head) for row in self._first) > len(self._first)
         split = len(head) == 1 and any(mark in cell for row in self._first[:1] for cell in row for mark in DELIMITERS)
         if named or wider or split:
-            raise DataError(
+            raise FormatError(
                 f"{self.name}: the first line is a comment ({head[0].strip()[:60]}), not a header",
                 hint="delete the lines before the line of column names, for example: grep -v '^#' IN > OUT",
             )
@@ -87,7 +87,7 @@ class DelimitedReader:
         if 2 * sum(odd) > len(odd):
             n = odd.index(True)
             words = ragged(len(self._first[n]), width, f"row {n + 1}")
-            raise DataError(
+            raise FormatError(
                 f"{self.name}: {words}; most of the first rows are like that",
                 hint=f"the delimiter was taken to be a {DELIMITERS[self.delimiter]}; quote cells that hold one",
             )
@@ -125,13 +125,13 @@ class DelimitedReader:
             yield torn.merge(none, sound.torn)  # a header alone, without an end of line
             return
         except UnicodeError:
-            raise DataError(f"{self.name} is not {self._encoding} text", hint="save it as UTF-8") from None
+            raise FormatError(f"{self.name} is not {self._encoding} text", hint="save it as UTF-8") from None
         except DAMAGED as error:
             raise broken(self.name, error) from None
         finally:
             stream.close()
         if re.search(r"[\r\n]", end) and not torn.last_is_torn and not sound.end.rstrip(b"\r\n").endswith(b'"'):
-            raise DataError(
+            raise FormatError(
                 f"{self.name}: row {torn.rows} opens a quote that is never closed", hint='close it, or write " as ""'
             )
 
@@ -154,28 +154,28 @@ class DelimitedReader:
         convert = pacsv.ConvertOptions(include_columns=wanted, column_types=types, strings_can_be_null=False)
         return pacsv.open_csv(source, read_options=read, parse_options=parse, convert_options=convert)
 
-    def _not_utf8(self, where: str) -> DataError:
-        return DataError(
+    def _not_utf8(self, where: str) -> FormatError:
+        return FormatError(
             f"{self.name} is not UTF-8 text{where}",
             hint="convert it, for example: iconv -f WINDOWS-1252 -t UTF-8 IN > OUT; Excel saves it as CSV UTF-8",
         )
 
-    def _too_long(self) -> DataError:
-        return DataError(
+    def _too_long(self) -> TooLargeError:
+        return TooLargeError(
             f"{self.name} has a row of more than {BLOCK_BYTES} bytes", hint="look for a quote that is never closed"
         )
 
     def _explain(self, text: str, torn: MalformedRows) -> DataError:
         """Arrow's message in our words."""
         if torn.over_lines is not None:
-            return DataError(
+            return FormatError(
                 f"{self.name}: row {torn.over_lines + 1} goes over several lines and has not the header's "
                 f"{len(self.names)} cells",
                 hint='look for a quote that is never closed; write " as "" within a quoted cell',
             )
         if "straddling" in text:
             return self._too_long()
-        return DataError(f"{self.name} cannot be read: {' '.join(text.split())[:300]}")
+        return FormatError(f"{self.name} cannot be read: {' '.join(text.split())[:300]}")
 
 
 def _rows(text: str, delimiter: str, limit: int = SAMPLE_ROWS + 1) -> list[list[str]]:
@@ -216,9 +216,9 @@ def find_delimiter(text: str, suffix: str = "") -> str:
 
 
 def check_unique(names: list[str], source: str) -> None:
-    """Raise ``DataError`` where two columns have one name."""
+    """Raise ``AmbiguousColumnError`` where two columns have one name."""
     double = sorted(name for name, n in Counter(names).items() if n > 1)
     if double:
-        raise DataError(
+        raise AmbiguousColumnError(
             f"{source} has two columns named {', '.join(map(repr, double))}", hint="rename or delete one of them"
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import UnknownNameError, UnsupportedError, nearest
 from molgraph.base.table import VALUES
 from molgraph.chem.identity import Identity, first_parents, identities_of
 from molgraph.data.replicates import partners
@@ -114,11 +114,12 @@ def curate(
         (array(['0'], dtype=object), {'out: unreadable': 1, 'merged: replicate': 1, 'out: contradictory': 2})
     """
     if rule not in RULES:
-        raise UsageError(f"no curation rule is named {rule!r}", hint=nearest(rule, RULES))
+        raise UnknownNameError(f"no curation rule is named {rule!r}", hint=nearest(rule, RULES))
     if replicates not in REPLICATES:
-        raise UsageError(f"replicates is {replicates!r}", hint=nearest(replicates, REPLICATES))
+        raise UnknownNameError(f"replicates is {replicates!r}", hint=nearest(replicates, REPLICATES))
     if table.packed:
-        raise UsageError("replicates of atoms' or bonds' values are not merged", hint="curate targets of whole rows")
+        words = "replicates of atoms' or bonds' values are not merged"
+        raise UnsupportedError(words, hint="curate targets of whole rows")
     who = identify(table, workers=workers) if who is None else who
     notes: list[Note] = []
     others, parents = partners(table), _parents(table, rule, who, workers)

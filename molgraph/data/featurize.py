@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from rdkit import rdBase
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import NotInstalledError, UnknownNameError, nearest
 from molgraph.base.packed import offsets_of
 from molgraph.base.registry import register
 from molgraph.chem.handedness import handedness, without_maps
@@ -111,8 +111,8 @@ def _handed(piece: PackedGraphs, texts: Sequence[str]) -> PackedGraphs:
 
 def _runner(backend: str) -> Callable[[list[str]], list[PackedGraphs]]:
     if backend not in BACKENDS:
-        raise UsageError(f"no featuriser backend is named {backend!r}", hint=nearest(backend, BACKENDS))
+        raise UnknownNameError(f"no featuriser backend is named {backend!r}", hint=nearest(backend, BACKENDS))
     missing = featurize_cuik.missing()
     if backend == "cuik" and missing:
-        raise UsageError(missing, hint="use backend='rdkit', or install the pinned versions of both")
+        raise NotInstalledError(missing, hint="use backend='rdkit', or install the pinned versions of both")
     return featurize_rdkit.pieces if backend == "rdkit" or missing else featurize_cuik.pieces

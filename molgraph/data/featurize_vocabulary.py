@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import TooLargeError
 from molgraph.base.packed import offsets_of
 from molgraph.base.registry import get, names, register
 from molgraph.base.table import OK, UNREADABLE, EntityKind
@@ -76,7 +76,7 @@ class _Vocabulary(Featuriser):
         settings = _settings(tokens) if spec is None else spec.settings
         vocabulary = sorted(settings, key=lambda token: settings[token])
         if len(vocabulary) > MAX_TOKENS:
-            raise DataError(f"a vocabulary of {len(vocabulary):,} tokens, where {MAX_TOKENS:,} are read at most")
+            raise TooLargeError(f"a vocabulary of {len(vocabulary):,} tokens, where {MAX_TOKENS:,} are read at most")
         table = np.eye(1 + len(vocabulary), max(len(vocabulary), 1), k=-1, dtype=np.float32)
         status = np.where(reason == "", OK, UNREADABLE).astype(object)
         store = token_store(tokens, vocabulary)

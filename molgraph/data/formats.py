@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from molgraph.base.errors import DataError, StorageError
+from molgraph.base.errors import EmptyError, FormatError, ShapeError, StorageError
 from molgraph.chem.molfile import write_positions
 from molgraph.chem.smiles import is_mol, parse_smiles, write_smiles
 from molgraph.data.chunks import SAMPLE_ROWS, Chunk, Reader, recut
@@ -58,13 +58,13 @@ def reader_for(source: Any) -> Reader:
     if isinstance(source, Mapping):
         sizes = {name: _length(name, values) for name, values in source.items()}
         if len(set(sizes.values())) > 1:
-            raise DataError("columns of different lengths", hint=", ".join(f"{k}: {v}" for k, v in sizes.items()))
+            raise ShapeError("columns of different lengths", hint=", ".join(f"{k}: {v}" for k, v in sizes.items()))
         return FrameReader([encodable(str(k)) for k in source], [_plain(v) for v in source.values()])
     if isinstance(source, (Sequence, np.ndarray, pd.Series, pd.Index)) and not isinstance(source, bytes):
         if (dimensions := getattr(source, "ndim", 1)) != 1:
-            raise DataError(f"an array of {dimensions} dimensions is no list of SMILES", hint="give one column of it")
+            raise ShapeError(f"an array of {dimensions} dimensions is no list of SMILES", hint="give one column of it")
         return FrameReader(["smiles"], [_plain(source)], smiles="smiles")
-    raise DataError(
+    raise FormatError(
         f"cannot read a table from {type(source).__name__}",
         hint="give a path, '-' for standard input, a pandas frame, a dict of columns or a list of SMILES",
     )
@@ -77,7 +77,7 @@ def _length(name: Any, values: Any) -> int:
             raise TypeError
         return len(values)
     except TypeError:
-        raise DataError(
+        raise FormatError(
             f"column {name!r} is of type {type(values).__name__}, not a list of values",
             hint="give a list, a Series or an array of one dimension, with a value for each row",
         ) from None
@@ -100,7 +100,7 @@ def _file_reader(source: str | Path) -> Reader:
         opened = Opened(source)
     except StorageError as error:
         if isinstance(source, str) and error.message.startswith("there is no file") and parse_smiles(source).mol:
-            raise DataError(error.message, hint=f"to read one molecule give a list: [{source!r}]") from None
+            raise FormatError(error.message, hint=f"to read one molecule give a list: [{source!r}]") from None
         raise
     head = opened.sample
     if not head.strip():
@@ -109,14 +109,14 @@ def _file_reader(source: str | Path) -> Reader:
             needs = "it needs a record for each molecule, closed by $$$$"
         elif opened.suffix in LINES:
             needs = "it needs a line for each molecule: a SMILES, and maybe a name"
-        raise DataError(f"{opened.name} is empty", hint=needs)
+        raise EmptyError(f"{opened.name} is empty", hint=needs)
     if head.startswith(b"PAR1"):
         return ParquetReader(source, opened)
     records = re.search(rb"^(M  END|\$\$\$\$)\s*$", head, re.MULTILINE)  # a quoted cell of a csv may hold these too
     if opened.suffix in RECORDS or (records and opened.suffix not in (".csv", ".tsv")):
         return RecordReader(opened)
     if opened.suffix == ".parquet":
-        raise DataError(f"{opened.name} is not a parquet file", hint="it may be cut short, or of another format")
+        raise FormatError(f"{opened.name} is not a parquet file", hint="it may be cut short, or of another format")
     if opened.suffix in LINES or _lines_of_smiles(opened):
         return SmilesReader(opened)
     return DelimitedReader(opened)
@@ -142,7 +142,7 @@ class FrameReader:
     def __init__(self, names: list[str], columns: list[pd.Series], smiles: str | None = None) -> None:
         check_unique(names, self.name)
         if not names:
-            raise DataError("the table has no columns", hint="it needs a column of SMILES")
+            raise EmptyError("the table has no columns", hint="it needs a column of SMILES")
         self.names, self.smiles = names, smiles
         self._columns = dict(zip(names, columns, strict=True))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.base.errors import StorageError
+from molgraph.base.errors import CannotReadError, FileKeptError, StorageError
 from molgraph.base.paths import atomic_write, storage_error, sweep_old_temporaries, temporary_beside
 from molgraph.data.graph_store import BOND_INDEX, GraphStore, Level
 from molgraph.data.table import OK
@@ -54,12 +54,12 @@ def save_store(store: GraphStore, folder: str | os.PathLike[str]) -> None:
 
 
 def check_place(folder: Path) -> None:
-    """Raise ``StorageError`` where a folder that is to hold a store holds anything else, which would be lost."""
+    """Raise ``FileKeptError`` where a folder that is to hold a store holds anything else, which would be lost."""
     if folder.exists() and not (folder / MANIFEST).is_file():
-        raise StorageError(f"{folder} exists and is not a graph store", hint="name a folder that does not exist yet")
+        raise FileKeptError(f"{folder} exists and is not a graph store", hint="name a folder that does not exist yet")
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.name != MANIFEST and not re.fullmatch(r"\d{3,}\.npy", path.name):
-            raise StorageError(f"{path} is no file of the graph store", hint="name another folder, or move it first")
+            raise FileKeptError(f"{path} is no file of the graph store", hint="name another folder, or move it first")
 
 
 def load_store(folder: str | os.PathLike[str], *, verify: bool = True) -> GraphStore:
@@ -85,7 +85,7 @@ def load_store(folder: str | os.PathLike[str], *, verify: bool = True) -> GraphS
     for name, offsets in groups["offsets"].items():
         arrays = {array: values for (level, array), values in groups["level"].items() if level == name}
         if len(offsets) != manifest["n_graphs"] + 1 or any(len(a) != offsets[-1] for a in arrays.values()):
-            raise StorageError(f"{folder}: the arrays of {name!r} don't fit together", hint=_REBUILD)
+            raise CannotReadError(f"{folder}: the arrays of {name!r} don't fit together", hint=_REBUILD)
         levels[name] = Level(np.array(offsets), arrays, index.get(name, {}))
     status, reason = np.full(manifest["n_graphs"], OK, object), np.full(manifest["n_graphs"], "", object)
     for i, word, why in manifest["not_ok"]:
@@ -128,14 +128,14 @@ def _write(store: GraphStore, folder: Path) -> None:
 
 def _read(path: Path, facts: dict[str, Any], verify: bool) -> np.ndarray:
     if path.stat().st_size != facts["bytes"]:
-        raise StorageError(f"{path} has {path.stat().st_size} bytes, expected {facts['bytes']}", hint=_REBUILD)
+        raise CannotReadError(f"{path} has {path.stat().st_size} bytes, expected {facts['bytes']}", hint=_REBUILD)
     if verify and _checksum(path) != facts["blake2b"]:
-        raise StorageError(f"{path} fails its checksum", hint=_REBUILD)
+        raise CannotReadError(f"{path} fails its checksum", hint=_REBUILD)
     try:
         # a plain array over the map: indexing a np.memmap costs several times as much
         return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except ValueError as error:
-        raise StorageError(f"{path} is not an array: {error}", hint=_REBUILD) from error
+        raise CannotReadError(f"{path} is not an array: {error}", hint=_REBUILD) from error
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -146,11 +146,11 @@ def _manifest(folder: Path) -> dict[str, Any]:
         if body["format"] > FORMAT:
             raise StorageError(f"{folder} was written by a newer molgraph", hint="update molgraph, or delete it")
         if whole["checksum"] != _body_checksum(body):
-            raise StorageError(f"{path} fails its checksum", hint=_REBUILD)
+            raise CannotReadError(f"{path} fails its checksum", hint=_REBUILD)
     except OSError as error:
         raise storage_error(f"cannot read {path}", error) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise StorageError(f"{path} is not the list of a graph store", hint=_REBUILD) from error
+        raise CannotReadError(f"{path} is not the list of a graph store", hint=_REBUILD) from error
     return body
 
 

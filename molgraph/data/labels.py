@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError
+from molgraph.base.errors import CellError, EmptyError, LabelError
 from molgraph.base.finite import LARGEST
 from molgraph.data.columns import with_kind
 from molgraph.data.levels import level_of, pooled, sizes_of
@@ -49,12 +49,12 @@ def check_targets(table: Table, readable: np.ndarray | None = None) -> Labels:
         >>> check_targets(make_table(["C", "CC"], targets=(Target("y"),), y=[1.0, 1.0]))
         Traceback (most recent call last):
         ...
-        molgraph.base.errors.DataError: target 'y' is 1 in every row that has it: there is nothing to learn
+        molgraph.base.errors.LabelError: target 'y' is 1 in every row that has it: there is nothing to learn
           leave it out, or give rows in which it varies
     """
     level = level_of(table.targets)
     if not table.targets or (table.y is None and level == "row"):
-        raise DataError("the table has no target", hint="name one with --target NAME (in Python targets=[NAME])")
+        raise LabelError("the table has no target", hint="name one with --target NAME (in Python targets=[NAME])")
     ok, n, why = table.ok if readable is None else table.ok & readable, len(table), table.reason[~table.ok]
     if level != "row":
         ok, table = np.repeat(ok, sizes_of(table)), pooled(table)
@@ -62,7 +62,7 @@ def check_targets(table: Table, readable: np.ndarray | None = None) -> Labels:
     rows = np.flatnonzero(ok)
     for target in table.targets:
         if target.kind == "multiclass" and not target.classes:
-            raise DataError(f"target {target.name!r} has no classes: no row has a label", hint="leave it out")
+            raise LabelError(f"target {target.name!r} has no classes: no row has a label", hint="leave it out")
     if not len(rows):
         lacks, hint = (
             "that can be read",
@@ -71,21 +71,21 @@ def check_targets(table: Table, readable: np.ndarray | None = None) -> Labels:
         if level != "row":
             lacks, hint = f"with values of its {level}s", f"a cell holds a list, one value for each {level}"
         hint = f"the first row without: {why[0]}" if len(why) and (level != "row" or "column" in why[0]) else hint
-        raise DataError(f"none of the {n} rows holds a molecule {lacks}", hint=hint)
+        raise EmptyError(f"none of the {n} rows holds a molecule {lacks}", hint=hint)
     check_labels(table.targets, table.y[rows], table.ids[rows])
     if table.weights is not None:  # a row that weighs nothing teaches nothing
         check_weights(table)
         rows = rows[table.weights[rows] > 0]
         if not len(rows):
-            raise DataError("no readable row has a weight above 0", hint="choose another column of weights")
+            raise EmptyError("no readable row has a weight above 0", hint="choose another column of weights")
     faults = {target.name: _fault(target, table.y[rows, j]) for j, target in enumerate(table.targets)}
     unlearned = {name: fault[1] for name, fault in faults.items() if fault is not None}
     if len(unlearned) == len(table.targets):
         if len(unlearned) == 1:
             alone, _, hint = next(filter(None, faults.values()))
-            raise DataError(f"target {table.targets[0].name!r} {alone}", hint=hint)
-        words = "; ".join(f"{name}: {why}" for name, why in list(unlearned.items())[:SHOWN])
-        raise DataError(f"none of the {len(faults)} targets can be learnt ({words})"[:500], hint="choose other columns")
+            raise LabelError(f"target {table.targets[0].name!r} {alone}", hint=hint)
+        each = "; ".join(f"{name}: {why}" for name, why in list(unlearned.items())[:SHOWN])
+        raise LabelError(f"none of the {len(faults)} targets can be learnt ({each})"[:500], hint="choose other columns")
     y = table.y
     if unlearned:
         y = y.copy()
@@ -94,11 +94,11 @@ def check_targets(table: Table, readable: np.ndarray | None = None) -> Labels:
 
 
 def check_weights(table: Table) -> None:
-    """Raise ``DataError`` for the first row whose weight is not a finite number of 0 or more."""
+    """Raise ``CellError`` for the first row whose weight is not a finite number of 0 or more."""
     weights = np.zeros(0) if table.weights is None else table.weights
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(wrong):
-        raise DataError(
+        raise CellError(
             f"the weight of {row_name(int(wrong[0]), table.ids[wrong[0]])} is {weights[wrong[0]]:g}",
             hint="every row needs a finite weight of 0 or more",
         )
@@ -112,19 +112,19 @@ def check_labels(targets: Sequence[Target], y: np.ndarray, ids: np.ndarray) -> N
         >>> check_labels([Target("a", "binary")], np.array([[0.0], [2.0]]), np.array(["x", "007"], dtype=object))
         Traceback (most recent call last):
         ...
-        molgraph.base.errors.DataError: target 'a' is 2 in the row of id 007; a binary target has labels 0 and 1
+        molgraph.base.errors.LabelError: target 'a' is 2 in the row of id 007; a binary target has labels 0 and 1
           ask for a:multiclass or a:regression
     """
     for j, target in enumerate(targets):
         infinite = np.flatnonzero(np.isinf(y[:, j]))
         if len(infinite):
-            raise DataError(
+            raise LabelError(
                 f"target {target.name!r} is infinite in {_rows(ids[infinite])}",
                 hint="leave the cell empty where there is no value, or correct it",
             )
         large = np.flatnonzero(np.abs(y[:, j]) > LARGEST)
         if len(large):
-            raise DataError(
+            raise LabelError(
                 f"target {target.name!r} is {y[large[0], j]:g} in {_rows(ids[large[:1]])}, beyond {LARGEST:.2g}",
                 hint="correct the cell, or learn logarithms (--log)",
             )
@@ -132,7 +132,7 @@ def check_labels(targets: Sequence[Target], y: np.ndarray, ids: np.ndarray) -> N
         if len(wrong):
             first = y[wrong[0], j]
             same = wrong[y[wrong, j] == first]
-            raise DataError(f"target {target.name!r} is {first:g} in {_rows(ids[same])}; {rule}", hint=hint)
+            raise LabelError(f"target {target.name!r} is {first:g} in {_rows(ids[same])}; {rule}", hint=hint)
 
 
 def misfits(target: Target, values: np.ndarray) -> tuple[np.ndarray, str, str]:
@@ -159,9 +159,9 @@ def misfits(target: Target, values: np.ndarray) -> tuple[np.ndarray, str, str]:
 
 
 def bounds_of(target: Target) -> tuple[float, float]:
-    """The lowest and the highest value of a bounded target; raises ``DataError`` where it has none."""
+    """The lowest and the highest value of a bounded target; raises ``LabelError`` where it has none."""
     if target.bounds is None or not target.bounds[0] < target.bounds[1]:
-        raise DataError(
+        raise LabelError(
             f"target {target.name!r} is bounded, but has no bounds (lowest, highest)",
             hint="in Python: Target(name, 'bounded', bounds=(low, high)) as the target",
         )

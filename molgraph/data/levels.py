@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from molgraph.base.contracts import Prediction, Target
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import ConflictError, LabelError, ShapeError
 from molgraph.base.packed import Packed, offsets_of
 from molgraph.base.table import LevelName
 from molgraph.data.table import Table
@@ -24,7 +24,7 @@ def level_of(targets: Sequence[Target]) -> LevelName:
     first = next(iter(targets), Target(""))
     for other in targets:
         if other.level != first.level:
-            raise UsageError(
+            raise ConflictError(
                 f"target {first.name!r} belongs to each {first.level}, {other.name!r} to each {other.level}",
                 hint="train a model for each level",
             )
@@ -40,14 +40,14 @@ def sizes_of(table: Table) -> np.ndarray:
         packed = table.packed.get(target.name)
         if packed is None or packed.values.ndim != 1:
             why = "no list of values" if packed is None else "vectors as values, which are not learned"
-            raise DataError(
+            raise LabelError(
                 f"target {target.name!r} belongs to each {target.level} and has {why}",
                 hint=f"in Python: packed={{{target.name!r}: Packed.of(lists)}}",
             )
         clash = np.flatnonzero((sizes > 0) & (packed.sizes > 0) & (sizes != packed.sizes))
         if len(clash):
             row = int(clash[0])
-            raise DataError(
+            raise ShapeError(
                 f"target {target.name!r} has {packed.sizes[row]} values in row {row + 1}, another one {sizes[row]}",
                 hint=f"give a value, or null, for each {target.level}",
             )

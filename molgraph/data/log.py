@@ -9,7 +9,7 @@ from decimal import Context, Decimal
 import numpy as np
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import LabelError, UnsupportedError
 from molgraph.data.table import Table
 
 PREFIX = "log10_"
@@ -37,7 +37,7 @@ def log_targets(table: Table) -> Table:
     """The table with log10 of every regression target; one whose name says that it is a logarithm stays.
 
     Raises:
-        DataError: a value that has no logarithm.
+        LabelError: a value that has no logarithm.
 
     Example:
         >>> from molgraph.data.table import make_table
@@ -46,7 +46,7 @@ def log_targets(table: Table) -> Table:
         ('log10_IC50', array([1., 3.]))
     """
     if table.packed:
-        raise UsageError(
+        raise UnsupportedError(
             "logarithms are taken of targets of whole rows", hint="write the logarithms of atoms' values into the file"
         )
     targets, notes, units = list(table.row_targets), list(table.notes), dict(table.units)
@@ -56,7 +56,7 @@ def log_targets(table: Table) -> Table:
             continue
         wrong = np.flatnonzero(y[:, j] <= 0)
         if len(wrong):
-            raise DataError(
+            raise LabelError(
                 f"target {target.name!r} is {y[wrong[0], j]:g} in row {wrong[0] + 1}, which has no logarithm",
                 hint="leave such cells empty, or learn the values as they are, without --log",
             )

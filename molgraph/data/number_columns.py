@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import CellError, DataError, FormatError
 from molgraph.data.columns import CORRECT, MISSING_WORDS, as_text
 
 
@@ -34,7 +34,7 @@ def as_numbers(column: pa.ChunkedArray, name: str, start: int = 0, hint: str = "
     if len(wrong):
         text = as_text(column)[wrong[0]].strip()
         why = no_number(name, text, f" in row {start + wrong[0] + 1}")
-        raise DataError(why, hint=advice(text) or hint or CORRECT)
+        raise CellError(why, hint=advice(text) or hint or CORRECT)
     return numbers
 
 
@@ -56,7 +56,8 @@ def parse_numbers(column: pa.ChunkedArray, name: str, *, finite: bool = True) ->
         numbers = values.to_numpy(zero_copy_only=False).astype(np.float64)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-            raise DataError(f"column {name!r} holds {column.type}, not numbers", hint="choose another column") from None
+            words = f"column {name!r} holds {column.type}, not numbers"
+            raise FormatError(words, hint="choose another column") from None
         numbers = np.array([_number(text) for text in column.to_pylist()], dtype=np.float64)
     wrong = pc.is_valid(column).to_numpy(zero_copy_only=False) & np.isnan(numbers)
     wrong &= not pa.types.is_floating(column.type)  # whose NaN is a missing value

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import CellError, ShapeError
 from molgraph.base.packed import offsets_of
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.graph_store import BOND_INDEX, GraphStore, Level
@@ -117,7 +117,7 @@ def store_of_edges(
     outside = (ends < 0).any(1) | (ends >= n_nodes[graph_of][:, None]).any(1)
     if outside.any():
         i = int(graph_of[outside.argmax()])
-        raise DataError(f"graph {i} has an edge to a node that it has not ({n_nodes[i]} nodes)")
+        raise CellError(f"graph {i} has an edge to a node that it has not ({n_nodes[i]} nodes)")
     atoms_at, bonds_at = offsets_of(n_nodes), offsets_of(n_edges)
     source, target = (ends + atoms_at[graph_of][:, None]).T
     atom_code, atom_table, _ = _table(nodes)
@@ -154,11 +154,11 @@ def _features(graphs: Sequence[Data], name: str, counts: np.ndarray) -> np.ndarr
     for i, (data, n) in enumerate(zip(graphs, counts, strict=True)):
         values = data.get(name)
         if values is None or len(values) != n:
-            raise DataError(f"graph {i}: {name} has {0 if values is None else len(values)} rows, expected {n}")
+            raise ShapeError(f"graph {i}: {name} has {0 if values is None else len(values)} rows, expected {n}")
         rows = values.detach().cpu().numpy().astype(np.float32)
         parts.append(rows.reshape(n, -1) if n else rows.reshape(0, rows.shape[1] if rows.ndim > 1 else 1))
         if parts[-1].shape[1] != parts[0].shape[1]:
-            raise DataError(f"graph {i}: {name} has {parts[-1].shape[1]} columns, graph 0 has {parts[0].shape[1]}")
+            raise ShapeError(f"graph {i}: {name} has {parts[-1].shape[1]} columns, graph 0 has {parts[0].shape[1]}")
     return np.concatenate(parts)
 
 
@@ -197,7 +197,7 @@ def _further(graphs: Sequence[Data], n_nodes: np.ndarray, n_edges: np.ndarray) -
         values: list[Any] = [data.get(name) for data in graphs]
         odd = [i for i, value in enumerate(values) if not isinstance(value, torch.Tensor)]
         if odd:
-            raise DataError(f"graph {odd[0]} has no tensor {name!r}", hint="give all graphs the same attributes")
+            raise CellError(f"graph {odd[0]} has no tensor {name!r}", hint="give all graphs the same attributes")
         sizes = [len(value) if value.ndim else -1 for value in values]
         arrays = [value.detach().cpu().numpy() for value in values]
         if name != "y" and sizes == n_nodes.tolist():
@@ -207,5 +207,5 @@ def _further(graphs: Sequence[Data], n_nodes: np.ndarray, n_edges: np.ndarray) -
         elif all(a.shape == arrays[0].shape for a in arrays):
             out["graph"][name] = np.stack(arrays)
         else:
-            raise DataError(f"{name!r} has neither a row a node, nor one an edge, nor one shape in all graphs")
+            raise ShapeError(f"{name!r} has neither a row a node, nor one an edge, nor one shape in all graphs")
     return out

@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from torch_geometric.data import Data, Dataset
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import ShapeError
 from molgraph.data.graph_values import Graph
 from molgraph.data.table import OK, Entities, Table
 
@@ -108,7 +108,7 @@ def _labels(values: Sequence[Any]) -> tuple[dict[str, np.ndarray], list[str]]:
     if not sizes:
         return {}, []
     if len(sizes) > 1:
-        raise DataError(
+        raise ShapeError(
             f"y has {min(sizes)} to {max(sizes)} values in these graphs",
             hint="one of [1] or [1, t] belongs to a whole graph; leave y of nodes or edges out (del data.y)",
         )

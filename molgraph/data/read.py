@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.base.errors import (
+    BadValueError,
+    CellError,
+    LabelError,
+    UnknownNameError,
+    UnsupportedError,
+    UnusedSettingError,
+    nearest,
+)
 from molgraph.data.cells import Reading
 from molgraph.data.datasets import load_dataset
 from molgraph.data.log import log_targets
@@ -110,7 +118,7 @@ def read_source(
         _check_ready(source, reading, columns)
         rows = _rows_of(_choose(source, targets))
         if need_targets and not rows.table.targets:
-            raise DataError("the table has no target", hint="read another one, or make it with targets")
+            raise LabelError("the table has no target", hint="read another one, or make it with targets")
     else:
         more: dict[str, Any] = {"need_targets": need_targets, "log": log, "keep_columns": keep_columns}
         graphs = _pyg_columns(source)
@@ -146,10 +154,10 @@ def iter_rows(
         options: ``smiles``, ``id``, ``weight``, ``features``, ``split`` and ``decimal``, as for ``read_table``.
     """
     if chunk_rows < 1:
-        raise UsageError(f"chunk_rows is {chunk_rows}", hint="give at least 1")
+        raise BadValueError(f"chunk_rows is {chunk_rows}", hint="give at least 1")
     if isinstance(source, Table) or is_named(source):
         if keep_columns:
-            raise UsageError("the columns of a ready table cannot be kept", hint="give a file or a frame")
+            raise UnsupportedError("the columns of a ready table cannot be kept", hint="give a file or a frame")
         whole = _rows_of(read_table(source, targets=targets, **options))
         for start in range(0, max(len(whole.table), 1), chunk_rows):
             yield whole.take(start, min(start + chunk_rows, len(whole.table)))
@@ -192,11 +200,11 @@ def _check_ready(table: Table, reading: Reading, columns: Mapping[str, Any]) -> 
         if other := [column for column in asked if column not in known.get(name, ())]:
             has = f"its own: {', '.join(known[name])}" if known.get(name) else "none of its own"
             words = f"{name} is {other[0]!r}, but a dataset or ready table has {has}"
-            raise UsageError(words, hint=f"leave out {name}")
+            raise UnusedSettingError(words, hint=f"leave out {name}")
     for name in ("decimal", "qualifiers", "unit"):
         if getattr(reading, name) != getattr(Reading(), name):
             words = f"{name} says how a file is read, and a dataset or ready table is read already"
-            raise UsageError(words, hint=f"leave out {name}")
+            raise UnusedSettingError(words, hint=f"leave out {name}")
 
 
 def _choose(table: Table, targets: Targets) -> Table:
@@ -207,21 +215,22 @@ def _choose(table: Table, targets: Targets) -> Table:
     for one in asked:
         kind = known[one.column].kind
         if one.kind not in (None, kind):
-            raise DataError(f"target {one.column!r} of this table is {kind}, not {one.kind}", hint="leave the kind out")
+            words = f"target {one.column!r} of this table is {kind}, not {one.kind}"
+            raise LabelError(words, hint="leave the kind out")
     return table.with_targets([a.column for a in asked])
 
 
 def _handle(table: Table, on_error: OnError) -> Table:
     """Apply ``on_error``; what is not kept is decided by RDKit itself."""
     if on_error not in ("keep", "drop", "stop"):
-        raise UsageError(f"on_error is {on_error!r}", hint=nearest(on_error, ["keep", "drop", "stop"]))
+        raise UnknownNameError(f"on_error is {on_error!r}", hint=nearest(on_error, ["keep", "drop", "stop"]))
     if on_error == "keep":
         return table
     table = check_molecules(table)
     bad = np.flatnonzero(~table.ok)
     if on_error == "stop" and len(bad):
         row = bad[0]
-        raise DataError(
+        raise CellError(
             f"{row_name(row, table.ids[row])}: {table.reason[row]}",
             hint="correct it, or use on_error='keep' (--on-error keep) to carry on with a reason in its row",
         )

@@ -10,7 +10,7 @@ from itertools import count, islice
 import numpy as np
 import pyarrow as pa
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import FormatError, TooLargeError
 from molgraph.chem.molfile import FIELD, MAX_LINE, SDRecord, read_records
 from molgraph.data.chunks import GEOMETRY, MOLBLOCK, REASON, SAMPLE_ROWS, Chunk, check_size, recut
 from molgraph.data.columns import is_smiles_name
@@ -125,7 +125,7 @@ class RecordReader(_LineReader):
                 if line[0] == ">" and (match := FIELD.match(line)) and len(fields) <= MAX_FIELDS:
                     fields[match[1]] = None
         if len(fields) > MAX_FIELDS:
-            raise DataError(f"{self.name} has more than {MAX_FIELDS:,} fields", hint="is it an SD file?")
+            raise TooLargeError(f"{self.name} has more than {MAX_FIELDS:,} fields", hint="is it an SD file?")
         self._fields = {shown(name): name for name in fields if name not in ("smiles", self.TITLE)}
         for name in sorted(set(fields) & {"smiles", self.TITLE}):  # the names of the structure and of the title line
             self._fields[next(n for k in count(2) if (n := f"{name}_{k}") not in self._fields)] = name
@@ -146,7 +146,7 @@ class RecordReader(_LineReader):
 
     def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
         if bad := [name for name in columns if is_torn(self._fields.get(name, ""))]:
-            raise DataError(
+            raise FormatError(
                 f"{self.name} is not UTF-8 text: it has the field {bad[0]!r}",
                 hint="convert it, for example: iconv -f WINDOWS-1252 -t UTF-8 IN > OUT",
             )

@@ -11,7 +11,7 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from molgraph.base.errors import DataError, StorageError, did_you_mean
+from molgraph.base.errors import CannotReadError, FormatError, MissingFileError, did_you_mean
 from molgraph.base.paths import missing_file
 
 SAMPLE_BYTES = 1 << 18
@@ -117,13 +117,13 @@ def _refuse(sample: bytes, name: str) -> None:
     """Raise ``DataError`` for contents that are never read."""
     for magic, packing in _PACKED.items():
         if sample.startswith(magic):
-            raise DataError(f"{name} is packed with {packing}", hint="unpack it (or save a workbook as csv)")
+            raise FormatError(f"{name} is packed with {packing}", hint="unpack it (or save a workbook as csv)")
     if sample[257:262] == b"ustar":
-        raise DataError(f"{name} is a tar archive", hint="unpack it and give one of the files in it")
+        raise FormatError(f"{name} is a tar archive", hint="unpack it and give one of the files in it")
     if re.match(rb"\x80[\x02-\x05]", sample):
-        raise DataError(f"{name} is a pickle, which can run any code when read", hint="save it as csv or parquet")
+        raise FormatError(f"{name} is a pickle, which can run any code when read", hint="save it as csv or parquet")
     if re.match(rb'\s*[{\[]["{\n]', sample):
-        raise DataError(f"{name} is JSON", hint="save it as csv or parquet")
+        raise FormatError(f"{name} is JSON", hint="save it as csv or parquet")
 
 
 def _open_path(path: Path) -> BinaryIO:
@@ -134,16 +134,16 @@ def _open_path(path: Path) -> BinaryIO:
 
         error, name = missing_file(path), str(path)
         if name.partition("@")[0].lower().replace("-", "_") in card_names():
-            error = StorageError(error.message, hint=did_you_mean([f"dataset:{name}"]))
+            error = MissingFileError(error.message, hint=did_you_mean([f"dataset:{name}"]))
         raise error from None
     except IsADirectoryError:
-        raise DataError(f"{str(path)!r} is a folder, not a file", hint="name one of the files in it") from None
+        raise FormatError(f"{str(path)!r} is a folder, not a file", hint="name one of the files in it") from None
     except PermissionError:
-        raise StorageError(f"no permission to read {str(path)!r}", hint=f"try: chmod u+r {path}") from None
+        raise CannotReadError(f"no permission to read {str(path)!r}", hint=f"try: chmod u+r {path}") from None
     except OSError as error:
-        raise StorageError(f"cannot open {str(path)!r}: {error.strerror}", hint="check the path") from None
+        raise CannotReadError(f"cannot open {str(path)!r}: {error.strerror}", hint="check the path") from None
     except ValueError:
-        raise DataError(f"{str(path)!r} is no file name: it holds a NUL byte") from None
+        raise FormatError(f"{str(path)!r} is no file name: it holds a NUL byte") from None
 
 
 def _read(stream: BinaryIO, n: int, name: str) -> bytes:
@@ -158,6 +158,6 @@ def _read(stream: BinaryIO, n: int, name: str) -> bytes:
     return b"".join(pieces)
 
 
-def broken(name: str, error: Exception) -> DataError:
+def broken(name: str, error: Exception) -> FormatError:
     """The error for a stream that ends early or fails its checksum."""
-    return DataError(f"{name} cannot be read to its end: {error}", hint="copy or download it again")
+    return FormatError(f"{name} cannot be read to its end: {error}", hint="copy or download it again")

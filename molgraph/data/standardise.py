@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.contracts import Prediction
-from molgraph.base.errors import DataError
+from molgraph.base.errors import AmbiguousColumnError
 from molgraph.base.finite import NO_VALUE
 from molgraph.base.packed import Packed
 from molgraph.base.printable import count
@@ -122,7 +122,7 @@ def _places(given: Table, clean: Table, preset: str) -> dict[int, Places | None]
     if "molecule" not in kinds or {*kinds} & {"geometry", "graph"}:
         return found
     if kinds.count("molecule") > 1:
-        raise DataError("values of atoms or bonds need one column of molecules", hint="leave the others out")
+        raise AmbiguousColumnError("values of atoms or bonds need one column of molecules", hint="leave the others out")
     for row in np.flatnonzero(clean.ok & (given.smiles != clean.smiles)).tolist():
         made = follow(given.smiles[row], preset)
         found[row] = made[1] if made is not None and made[0] == clean.smiles[row] else None

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError
+from molgraph.base.errors import AmbiguousColumnError
 from molgraph.base.packed import Packed
 from molgraph.base.table import EntityKind
 from molgraph.chem.atom_order import counts_of, follow_block
@@ -118,7 +118,8 @@ def _lists(
     below = [(asked.column, t) for asked, t in zip(plan.asked, targets, strict=True) if t.level != "row"]
     molecules = [e.values for e in entities if e.kind == "molecule"]
     if below and len(molecules) != 1:
-        raise DataError("targets of atoms or bonds need one column of molecules", hint="leave the others out")
+        words = "targets of atoms or bonds need one column of molecules"
+        raise AmbiguousColumnError(words, hint="leave the others out")
     out = {}
     for column, target in below:
         codes, texts = pd.factorize(np.where(status == OK, molecules[0], ""))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import FormatError, LabelError
 from molgraph.base.paths import atomic_write
 from molgraph.data.graph_values import value_of
 from molgraph.data.table import Entities, Table
@@ -25,7 +25,7 @@ def write_table(table: Table, path: Path) -> None:
     import pyarrow.parquet as pq
 
     if table.packed:
-        raise DataError(
+        raise LabelError(
             "a target of atoms or bonds cannot be handed to a benchmark's cells", hint="benchmarks score rows"
         )
     columns: dict[str, Any] = {"id": table.ids, "status": table.status, "reason": table.reason}
@@ -75,7 +75,7 @@ def read_handed(path: Path) -> Table:
     try:
         return _read(path)
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise DataError(f"{path} is damaged: delete it and run the recipe again ({error})") from error
+        raise FormatError(f"{path} is damaged: delete it and run the recipe again ({error})") from error
 
 
 def _read(path: Path) -> Table:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError
+from molgraph.base.errors import AmbiguousColumnError, LabelError, MissingColumnError
 from molgraph.base.table import EntityKind
 from molgraph.data import cells
 from molgraph.data import columns as cols
@@ -94,7 +94,7 @@ def _fault_notes(table: Table, faults: Sequence[OddCell]) -> list[str]:
     """A note on the cells of each column that mark their rows.
 
     Raises:
-        DataError: the labels of a target are of another kind than it is: most of its cells are at fault.
+        LabelError: the labels of a target are of another kind than it is: most of its cells are at fault.
     """
     notes = []
     for column in dict.fromkeys(cell.column for cell in faults):
@@ -103,7 +103,7 @@ def _fault_notes(table: Table, faults: Sequence[OddCell]) -> list[str]:
         many = f" ({n:,} such cells)" if n > 1 else ""
         for j, target in enumerate(table.row_targets):
             if target.name == column and table.y is not None and n > np.isfinite(table.y[:, j]).sum():
-                raise DataError(f"row {first.row + 1}: {first.why}{many}", hint=first.hint)
+                raise LabelError(f"row {first.row + 1}: {first.why}{many}", hint=first.hint)
         notes.append(f"row {first.row + 1} cannot be used: {first.why}{many}; {first.hint}")
     return notes
 
@@ -142,9 +142,9 @@ def _find_roles(
     described = tuple(cols.resolve(name, names, "features") for name in _several(features))
     for name in described:
         if described.count(name) > 1:
-            raise DataError(f"feature {name!r} is given twice", hint="name each feature once")
+            raise AmbiguousColumnError(f"feature {name!r} is given twice", hint="name each feature once")
         if name in values:
-            raise DataError(
+            raise AmbiguousColumnError(
                 f"column {name!r} is a feature and a target: the answer would be among the questions",
                 hint="leave it out of the features",
             )
@@ -152,7 +152,8 @@ def _find_roles(
     held = [*names, GEOMETRY] if isinstance(reader, RecordReader) else names
     if GEOMETRY in _several(geometry) and GEOMETRY not in map(str.lower, held):
         hint = "give an SD file, or name a column of mol blocks or XYZ texts: --geometry COLUMN; it has "
-        raise DataError("the table has no atoms in space, which are to be read", hint=(hint + ", ".join(names))[:500])
+        hint += ", ".join(names)
+        raise MissingColumnError("the table has no atoms in space, which are to be read", hint=hint[:500])
     shapes = [cols.resolve(name, held, "geometries") for name in _several(geometry)]
     taken = [n for n in (weight, split, id, *described, *proteins, *shapes, *values) if n]
     sample = reader.sample()
@@ -164,14 +165,15 @@ def _find_roles(
     entities += [(name, "sequence") for name in proteins] + [(name, "geometry") for name in shapes]
     for name, kind in entities:
         if name in values:
-            raise DataError(f"column {name!r} holds the {kind}s, so it is no target", hint="name a column of values")
+            words = f"column {name!r} holds the {kind}s, so it is no target"
+            raise AmbiguousColumnError(words, hint="name a column of values")
         if [each for each, _ in entities].count(name) > 1:
-            raise DataError(f"column {name!r} is named twice as what is read", hint="name each column once")
+            raise AmbiguousColumnError(f"column {name!r} is named twice as what is read", hint="name each column once")
     taken += molecules
     id = cols.resolve(id, names, "ids") if id is not None else reader.id or cols.find_id(names, taken)
     if need_targets and not asked:
         numeric = numeric_columns(sample, [n for n in names if n not in (*taken, id)])
-        raise DataError(
+        raise LabelError(
             f"no target was named; columns of numbers: {', '.join(numeric) or 'none'}"[:500],
             hint=f"say which: --target {shlex.quote(numeric[0]) if numeric else 'NAME'} (in Python targets=[NAME])",
         )
@@ -189,7 +191,7 @@ def _unread_sequences(sample: pa.Table, names: Sequence[str], molecules: Sequenc
         if molecules:
             ways += f"; or leave it out: --input {shlex.quote(molecules[0])} (in Python inputs=[{molecules[0]!r}])"
         if certain:
-            raise DataError(words, hint=ways)
+            raise AmbiguousColumnError(words, hint=ways)
         notes.append(f"{words}; {ways}")
     return tuple(notes)
 

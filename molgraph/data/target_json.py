@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import ModelFileError
+from molgraph.base.errors import DamagedModelError, ModelFileError
 from molgraph.base.table import Kind, LevelName
 
 Unlearned = Mapping[str, str]  # target's name -> why
@@ -25,7 +25,7 @@ def targets_from_json(values: Any) -> tuple[Target, ...]:
     """
     targets = tuple(map(target_from_json, values))
     if not targets:
-        raise ModelFileError("the model has no targets")
+        raise DamagedModelError("the model has no targets")
     return targets
 
 
@@ -38,9 +38,9 @@ def target_from_json(value: Mapping[str, Any]) -> Target:
     low_high = None if bounds is None else (float(bounds[0]), float(bounds[1]))
     target = Target(str(value["name"]), kind, level, tuple(map(str, value["classes"])), low_high)
     if kind == "multiclass" and not target.classes:
-        raise ModelFileError(f"the model's target {target.name[:40]!r} has no classes")
+        raise DamagedModelError(f"the model's target {target.name[:40]!r} has no classes")
     if kind == "bounded" and (low_high is None or not low_high[0] < low_high[1]):
-        raise ModelFileError(f"the model's target {target.name[:40]!r} has bounds that cannot be")
+        raise DamagedModelError(f"the model's target {target.name[:40]!r} has bounds that cannot be")
     return target
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from molgraph.base.contracts import Kind, Target
-from molgraph.base.errors import DataError
+from molgraph.base.errors import AmbiguousColumnError, LabelError
 from molgraph.base.packed import Packed, offsets_of
 from molgraph.base.table import LevelName
 from molgraph.data.cells import OTHER, WORDS, OddCell
@@ -74,7 +74,7 @@ def parse_targets(given: str | Target | Iterable[str | Target] | None, names: Se
     columns = [a.column for a in asked]
     for column in columns:
         if columns.count(column) > 1:
-            raise DataError(f"target {column!r} is given twice", hint="name each target once")
+            raise AmbiguousColumnError(f"target {column!r} is given twice", hint="name each target once")
     return asked
 
 
@@ -88,13 +88,13 @@ def _parse(one: str | Target, names: Sequence[str]) -> Asked:
         if name not in names and name.endswith((":atom", ":bond")):
             return replace(_parse(name, names), kind=_parse(f"_:{kind}", ["_"]).kind)
         if kind == "bounded":
-            raise DataError(
+            raise LabelError(
                 f"{one!r} needs its bounds", hint="in Python: Target(name, 'bounded', bounds=(low, high)) as the target"
             )
         if kind in get_args(Kind):
             return Asked(resolve(name, names, "target"), kind)  # type: ignore[arg-type]
         if resolve(name, [*names, name], "target") in names:
-            raise DataError(
+            raise LabelError(
                 f"{kind!r} is no kind of target",
                 hint="write NAME:regression, NAME:binary or NAME:multiclass; of atoms or bonds NAME:atom, NAME:bond",
             )
@@ -130,7 +130,7 @@ def decide(asked: Sequence[Asked], chunks: Iterable[Chunk]) -> tuple[Target, ...
             if one.kind == "multiclass":
                 classes[one] |= {label for label in np.unique(_labels(column)) if label}
                 if len(classes[one]) > MAX_CLASSES:
-                    raise DataError(
+                    raise LabelError(
                         f"target {one.column!r} has more than {MAX_CLASSES} classes",
                         hint=f"is it a number? then {with_kind(one.column, 'regression')}",
                     )

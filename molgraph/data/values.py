@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import AmbiguousColumnError, CellError, FormatError
 from molgraph.data import cells
 from molgraph.data.cells import WORDS, OddCell, Reading
 from molgraph.data.chunks import Chunk
@@ -44,7 +44,7 @@ def read_values(
         guess: whether a column of decimal commas is read without being asked: no comma parts the columns.
 
     Raises:
-        DataError: a cell that another way of reading the column would read, unless the reading is lenient.
+        CellError: a cell that another way of reading the column would read, unless the reading is lenient.
     """
     read, columns, same_unit = list[_Column](), chunk.columns, False
     for name, kind in targets.items():
@@ -66,7 +66,7 @@ def read_values(
             columns = columns.set_column(columns.column_names.index(name), name, made)
     bare = [column for column in read if column.unitless]
     if bare and not reading.lenient and not same_unit and not any(column.units for column in read):
-        raise DataError(
+        raise FormatError(
             f"column {bare[0].name!r} has no units to bring to {reading.unit}",
             hint="a unit stands behind each number (251.2 nM), or in a column named units or standard_units; "
             "--unit none reads values as they stand",
@@ -90,7 +90,7 @@ def _check_shared(by: Column, beside: Beside, wanted: str) -> bool:
     if all(cells.same_unit(unit, wanted) for unit in found):
         return bool(found)
     targets = [target for target, columns in beside.items() if columns.get("shared unit") == by.name]
-    raise DataError(
+    raise AmbiguousColumnError(
         f"column {by.name!r} does not say whose units it holds: {', '.join(map(repr, targets))}, or others",
         hint=f"rename it after its target, as in {targets[0]}_units; targets without units are read as they stand",
     )
@@ -272,23 +272,23 @@ class _Column:
         """The commonest unit that values can be brought to."""
         return next((unit for unit, _ in self.units.most_common() if unit in cells.UNITS), "")
 
-    def _refusal(self, first: OddCell, n: int) -> DataError:
+    def _refusal(self, first: OddCell, n: int) -> CellError:
         """The error for the first of ``n`` cells that another way of reading the column would read."""
         many = f" ({n:,} such cells)" if n > 1 else ""
         where = f"column {self.name!r} holds {first.text[:60]!r} in row {first.row + 1}"
         if first.kind == cells.SIGNS:
             words = f"{where}: a decimal comma beside points, or one of them parts thousands{many}"
-            return DataError(words, hint="write all decimals with a point, or all with a comma")
+            return CellError(words, hint="write all decimals with a point, or all with a comma")
         if first.kind == cells.COMMA:
             doubt = ", or one of thousands" * any(cells.read_cell(c.text).comma == cells.THOUSANDS for c in self.odd)
             hint = f"write decimals with a point, or say --decimal , (in Python decimal=',') {_WAYS}"
-            return DataError(f"{where}: a decimal comma{doubt}{many}", hint=hint)
+            return CellError(f"{where}: a decimal comma{doubt}{many}", hint=hint)
         if first.kind == cells.QUALIFIER:
             hint = "--qualifiers drop (in Python and a benchmark's [[table]] qualifiers='drop') leaves such labels out"
             hint += f", strip reads the bare number as exact, {_WAYS}"
-            return DataError(f"{where}: a bound, no measured value{many}", hint=hint)
+            return CellError(f"{where}: a bound, no measured value{many}", hint=hint)
         way = f"--unit {self._way()} brings all values to {self._way()}, {_WAYS}" if self._way() else ""
-        return DataError(f"{where}: a number with a unit{self._unit_counts()}", hint=way or "write numbers alone")
+        return CellError(f"{where}: a number with a unit{self._unit_counts()}", hint=way or "write numbers alone")
 
 
 def _plain_units(by: Column) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnusedSettingError
 from molgraph.base.parts import read_parts, settings_of
 from molgraph.base.registry import get
 from molgraph.base.table import OK, Entities, EntityKind
@@ -60,14 +60,15 @@ def check_views(views: Sequence[View], featurisers: Sequence[Featuriser]) -> Non
     """Refuse a view through which the graphs of none of the featurisers look different.
 
     Raises:
-        UsageError: there is such a view.
+        UnusedSettingError: there is such a view.
     """
     for view in views:
         if not any(view.changes(each) for each in featurisers):
             name, reads = type(view).__name__, " and ".join(f"{each.name} ({each.kind})" for each in featurisers)
             why = "writes the same graph in another way" if view.graph_invariant else f"sees {', '.join(view.kinds)}"
             hint = "choose another view, or a model of texts: molgraph models --kind view; -m tokens"
-            raise UsageError(f"the view {name} {why}, which changes nothing for a model that reads {reads}", hint=hint)
+            why += f", which changes nothing for a model that reads {reads}"
+            raise UnusedSettingError(f"the view {name} {why}", hint=hint)
 
 
 @dataclass(frozen=True)

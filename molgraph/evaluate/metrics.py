@@ -10,7 +10,13 @@ import pandas as pd
 
 from molgraph.base import registry
 from molgraph.base.contracts import Kind, Metric, Prediction, Target
-from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.base.errors import (
+    LabelError,
+    MissingColumnError,
+    ShapeError,
+    UnsupportedError,
+    nearest,
+)
 from molgraph.data.levels import level_of, pooled, pooled_prediction
 from molgraph.data.table import Table
 from molgraph.evaluate import screening  # noqa: F401 - registers its metrics
@@ -94,7 +100,7 @@ def columns_of(prediction: Prediction, target: Target) -> np.ndarray:
             return part if known.kind == "multiclass" else part[:, 0]
         start += width
     names = [t.name for t in prediction.targets]
-    raise DataError(f"the prediction has no target {target.name!r}", hint=nearest(target.name, names))
+    raise MissingColumnError(f"the prediction has no target {target.name!r}", hint=nearest(target.name, names))
 
 
 def score(
@@ -135,13 +141,13 @@ def score(
             prediction, table = pooled_prediction(prediction, table), pooled(table)
         targets, y = table.row_targets, table.y
         if y is None:
-            raise DataError("the table has no measured values", hint="name its target columns when you read it")
+            raise LabelError("the table has no measured values", hint="name its target columns when you read it")
     else:
         targets = tuple(prediction.targets if targets is None else targets)
         y = np.asarray(measured, dtype=np.float64)
         y = y[:, None] if y.ndim == 1 else y
     if y.shape != (len(prediction), len(targets)):
-        raise DataError(f"measured values are {y.shape}, expected {(len(prediction), len(targets))}")
+        raise ShapeError(f"measured values are {y.shape}, expected {(len(prediction), len(targets))}")
     chosen = None if metrics is None else [get_metric(m) for m in metrics]
     out: list[Score] = []
     for j, target in enumerate(targets):
@@ -149,7 +155,7 @@ def score(
         unlearned = prediction.unlearned.get(target.name, "")
         out += score_target(target, y[:, j], columns_of(prediction, target), own, unlearned, noun)
     if not out and targets and chosen is not None:
-        raise UsageError(
+        raise UnsupportedError(
             f"{', '.join(m.name for m in chosen)} cannot judge {', '.join(sorted({t.kind for t in targets}))} targets",
             hint="for these: " + ", ".join(m.name for m in default_metrics(targets[0].kind)),
         )

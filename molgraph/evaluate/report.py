@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.contracts import Prediction
-from molgraph.base.errors import DataError
+from molgraph.base.errors import EmptyError, ShapeError
 from molgraph.base.paths import write_whole
 from molgraph.data.levels import labelled, pooled, pooled_prediction
 from molgraph.data.table import Table
@@ -64,10 +64,10 @@ def report_html(
         DataError: no predictions, or predictions of other rows than the table's.
     """
     if not predictions:
-        raise DataError("a report needs at least one method's predictions")
+        raise EmptyError("a report needs at least one method's predictions")
     for name, p in predictions.items():
         if len(p) != len(table):
-            raise DataError(f"{name} predicts {len(p)} rows, the table has {len(table)}")
+            raise ShapeError(f"{name} predicts {len(p)} rows, the table has {len(table)}")
     unread, summary = unread_rows(table, predictions), _summary(table, predictions)
     if scores is None:
         scores = scores_frame({name: score(table, p) for name, p in predictions.items()})

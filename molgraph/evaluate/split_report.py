@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import AmbiguousColumnError, DataError, MissingOptionError
 from molgraph.base.paths import check_ending, write_whole
 from molgraph.base.progress import track
 from molgraph.base.registry import full_name, get
@@ -147,7 +147,7 @@ def xray(
     title = title or _title(data)
     table = read_table(data.table if isinstance(data, Dataset) else data, smiles=smiles, targets=targets)
     if [e.kind for e in table.entities] != ["molecule"]:
-        raise DataError(
+        raise AmbiguousColumnError(
             "an X-ray needs one molecule column", hint="tables of graphs and pairs are divided by `molgraph data split`"
         )
     asked = dict(splits) if isinstance(splits, Mapping) else {_label(each): each for each in splits or RECIPES}
@@ -177,9 +177,9 @@ def xray(
         parts.append(SplitXray(label, split, recipe.asks, distance, find_shifts(table, split), **known))
     made = [part.split for part in parts if part.split is not None]
     if not made:
-        raise (
-            DataError(f"no split can divide this table: {parts[0].problem}") if parts else UsageError("no split asked")
-        )
+        if not parts:
+            raise MissingOptionError("no split asked")
+        raise DataError(f"no split can divide this table: {parts[0].problem}")
     left_out = unused_rows(table, made)
     return Xray(title, len(table), tuple(t.name for t in table.row_targets), tuple(parts), sampled, left_out)
 

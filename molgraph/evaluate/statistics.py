@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from molgraph.base.contracts import Metric
-from molgraph.base.errors import DataError
+from molgraph.base.errors import ShapeError
 from molgraph.base.seeds import generator
 from molgraph.evaluate.metrics import evaluate_metric, get_metric, has_value
 
@@ -71,7 +71,7 @@ def _bootstrap(
     keep, judge = np.isfinite(y), get_metric(metric)
     for p in predictions:
         if len(p) != len(y):
-            raise DataError(f"{len(p)} predictions for {len(y)} measured values")
+            raise ShapeError(f"{len(p)} predictions for {len(y)} measured values")
         keep &= has_value(p)
     y, predictions = y[keep], [p[keep] for p in predictions]
 

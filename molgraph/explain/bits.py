@@ -8,7 +8,7 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 import pandas as pd
 from torch import Tensor
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError
 from molgraph.base.ranges import LARGEST, Range
 from molgraph.base.registry import register
 from molgraph.chem.environment import atom_environment
@@ -61,7 +61,7 @@ class Bits(Explainer):
         parts = encoder.atom_bits(batch)
         n_bits, depth = parts.shape[2], parts.shape[1]
         if not 0 <= self.bit < n_bits:
-            raise UsageError(f"the fingerprint has no bit {self.bit}", hint=f"its bits are 0 to {n_bits - 1}")
+            raise BadValueError(f"the fingerprint has no bit {self.bit}", hint=f"its bits are 0 to {n_bits - 1}")
         share = parts[:, :, self.bit]
         graph_of, first = batch.graph_of("atom"), batch["atom"].offsets
         best = share.flatten().topk(min(CANDIDATES * self.top, share.numel()))

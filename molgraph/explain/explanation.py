@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 
 from molgraph.base.csv_text import csv_text
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.parts import make_part, read_part
 from molgraph.base.paths import check_ending, write_whole
 from molgraph.base.printable import count, printable
@@ -66,7 +66,8 @@ class Explanation:
         if ending == ".csv":
             return write_whole(path, csv_text(self.values))
         if ending == ".svg" and len(self.svgs) != 1:
-            raise UsageError(f"an .svg file holds one molecule, these are {len(self.svgs)}", hint="write an .html page")
+            words = f"an .svg file holds one molecule, these are {len(self.svgs)}"
+            raise UnsupportedError(words, hint="write an .html page")
         return write_whole(path, self._repr_html_() if ending == ".html" else self.svgs[0])
 
     def _repr_html_(self) -> str:
@@ -108,7 +109,7 @@ def explain(model: Model | str | os.PathLike[str], smiles: str | Sequence[str], 
     encoder = loaded.method.ready().network.encoder if isinstance(loaded.method, GraphMethod) else None
     if not explainer.can_read(encoder):
         hint = f"train one that has: molgraph train -m {explainer.model}"
-        raise UsageError(f"a {loaded.kind} has no {explainer.reads}", hint=hint)
+        raise UnsupportedError(f"a {loaded.kind} has no {explainer.reads}", hint=hint)
     texts, batch, reasons = read_molecules(loaded, smiles)
     with torch.no_grad():
         made = explainer.explain(encoder, batch, texts)
@@ -129,12 +130,12 @@ def read_molecules(model: Model, smiles: str | Sequence[str]) -> tuple[tuple[str
         atoms for one that cannot be read or is too large; which of both it is, empty for the others.
 
     Raises:
-        UsageError: a model that reads more than one molecule a row.
+        UnsupportedError: a model that reads more than one molecule a row.
     """
     method = model.method
     assert isinstance(method, GraphMethod)
     if model.columns_read != [("molecule", model.columns_read[0][1])]:
-        raise UsageError("this model does not read one molecule a row, which drawing asks for")
+        raise UnsupportedError("this model does not read one molecule a row, which drawing asks for")
     given = [str(each or "") for each in ([smiles] if isinstance(smiles, str) else smiles)]
     # a row without a molecule has no graph; one that cannot be read has an empty one, as the last row here
     table = standardise(model.read([text.strip() or "none" for text in (*given, "")]), model.standardiser)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from molgraph.base.contracts import LatentGenerator, Latents, State
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import BadValueError, EmptyError, UnsupportedError
 from molgraph.base.options import takes
 from molgraph.base.progress import bar
 from molgraph.base.ranges import NotNegative, Positive, Probability, Range, Width
@@ -175,7 +175,7 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
         """The tokens of both tables and their properties; molecules of ``valid`` with other tokens are passed over."""
         written = write_tokens(table, self.tokens, self.max_length, label="reading")
         if not written.ok.any():
-            raise DataError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
+            raise EmptyError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
         tokens = tuple(sorted({token for text in written.tokens for token in text}))
         values = property_values(self.properties, table, written.canonical)[written.ok]
         language = Language(tokens, int(written.ok.sum()), scales_of(values))
@@ -250,7 +250,7 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
     def prior_vectors(self, n: int, seed: int = 0) -> np.ndarray:
         """float [n, d_latent]: vectors of the prior; of the associative one, each given a code of its bank."""
         if n < 0:
-            raise UsageError(f"{n} samples cannot be drawn", hint="ask for 1 or more")
+            raise BadValueError(f"{n} samples cannot be drawn", hint="ask for 1 or more")
         with self.at_work() as (network, _):
             return np.asarray(network.bottleneck.sample(n, seed).double().cpu().numpy())
 
@@ -270,7 +270,7 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
         network, vocabulary = self.ready()
         if network.head is None:
             words = "this generator learned no properties"
-            raise UsageError(words, hint="train it with -s 'params.properties=[\"logp\"]'")
+            raise UnsupportedError(words, hint="train it with -s 'params.properties=[\"logp\"]'")
         z = self.check_latents(z)
         with self.at_work() as (network, _):
             raw = network.head(torch.from_numpy(z).float().to(resolve_device(self.device))).double().cpu().numpy()

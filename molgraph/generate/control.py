@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.contracts import Method
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import DataError, UnsupportedError
 from molgraph.base.registry import get
 from molgraph.base.seeds import generator as random_numbers
 from molgraph.data.levels import labelled
@@ -71,13 +71,13 @@ def make_control(control: Any, oracle: Combined, seed: int = 0) -> Control:
             words += ": it may share the oracle's errors"
         return Control(second, words if asked else "", both <= SHARED * len(own))
     if not asked:
-        raise UsageError(
+        raise UnsupportedError(
             f"the oracle {oracle.words} asks no property model, whose errors a control trained on a table shows",
             hint="leave the control out: what is computed exactly needs no second opinion",
         )
     table = control if isinstance(control, Table) else read_table(control, targets=[asked[0].target])
     if not table.row_targets:
-        raise UsageError("the control's table has no target", hint="name a table with the values, or a .mgm file")
+        raise UnsupportedError("the control's table has no target", hint="name a table with the values, or a .mgm file")
     rows = np.flatnonzero(labelled(table) & table.ok)
     if whole:
         left = rows[~np.isin(molecule_hashes(table.take(rows)), learnt)]

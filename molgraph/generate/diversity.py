@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import BadValueError, UnknownNameError, nearest
 from molgraph.chem.tanimoto import tanimoto
 
 KERNELS = ("tanimoto", "rbf")
@@ -27,9 +27,9 @@ def kernel_matrix(x: np.ndarray, kernel: str = "tanimoto", *, length: float = 1.
     """
     x = np.asarray(x)
     if kernel not in KERNELS:
-        raise UsageError(f"no kernel is named {kernel!r}", hint=nearest(kernel, KERNELS))
+        raise UnknownNameError(f"no kernel is named {kernel!r}", hint=nearest(kernel, KERNELS))
     if x.ndim != 2:
-        raise UsageError(f"the rows have the shape {[*x.shape]}, expected [n, width]")
+        raise BadValueError(f"the rows have the shape {[*x.shape]}, expected [n, width]")
     if kernel == "tanimoto":
         k = tanimoto(x, x).astype(np.float64)
         np.fill_diagonal(k, 1.0)  # that of a row without a bit as well
@@ -71,7 +71,7 @@ def select_diverse(scores: np.ndarray, k: np.ndarray, n: int, weight: float = 0.
         The rows in the order in which they were chosen, int64, and ``log det`` of their kernel matrix.
 
     Raises:
-        UsageError: shapes that do not fit, scores that are not finite, a weight outside 0 to 1.
+        BadValueError: shapes that do not fit, scores that are not finite, a weight outside 0 to 1.
 
     Example:
         >>> k = kernel_matrix(np.array([[0.0], [0.01], [3.0]]), "rbf")
@@ -80,11 +80,11 @@ def select_diverse(scores: np.ndarray, k: np.ndarray, n: int, weight: float = 0.
     """
     scores, k = np.asarray(scores, dtype=np.float64), np.asarray(k, dtype=np.float64)
     if scores.ndim != 1 or k.shape != (len(scores), len(scores)):
-        raise UsageError(f"{[*scores.shape]} scores and a kernel matrix of the shape {[*k.shape]} do not fit")
+        raise BadValueError(f"{[*scores.shape]} scores and a kernel matrix of the shape {[*k.shape]} do not fit")
     if not np.isfinite(scores).all() or not np.isfinite(k).all():
-        raise UsageError("scores and similarities must be finite", hint="leave molecules without a score out")
+        raise BadValueError("scores and similarities must be finite", hint="leave molecules without a score out")
     if not 0 <= weight <= 1 or n < 0:
-        raise UsageError(f"weight is {weight} and n is {n}", hint="weight from 0 to 1, n from 0")
+        raise BadValueError(f"weight is {weight} and n is {n}", hint="weight from 0 to 1, n from 0")
     n = min(n, len(scores))
     chosen: list[int] = []
     factor, volume = np.zeros((n, len(scores))), np.diag(k).copy()

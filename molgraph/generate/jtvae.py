@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from molgraph.base.contracts import LatentGenerator, Latents
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError
 from molgraph.base.options import takes
 from molgraph.base.progress import bar
 from molgraph.base.ranges import NotNegative, Positive, Range, Width
@@ -160,7 +160,7 @@ class JTVAE(NetworkGenerator, LatentGenerator):
         super().check_params()
         if self.d_latent % 2:
             words = f"d_latent is {self.d_latent}: half of it is of the tree, half of the graph"
-            raise UsageError(words, hint="give an even number, as in params.d_latent=56")
+            raise BadValueError(words, hint="give an even number, as in params.d_latent=56")
 
     def read(self, table: Table, valid: Table | None) -> Corpus:
         """The trees of both tables; molecules of ``valid`` with other clusters are passed over."""

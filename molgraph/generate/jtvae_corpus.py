@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from molgraph.base.errors import DataError, StorageError
+from molgraph.base.errors import EmptyError, StorageError
 from molgraph.base.paths import atomic_write
 from molgraph.chem.fragments.junction_tree import Decomposed
 from molgraph.chem.fragments.vocabulary import Vocabulary, read_corpus
@@ -47,7 +47,7 @@ def read_trees(
         folder: keeps the corpus; where it holds the same one, that is not read again.
 
     Raises:
-        DataError: no molecule can be learned from.
+        EmptyError: no molecule can be learned from.
     """
     smiles, judged = smiles_of(table), [] if valid is None else smiles_of(valid)
     key = fingerprint(corpus=[smiles, judged], options=[min_count, MOLECULE_SPEC.featuriser])
@@ -55,7 +55,7 @@ def read_trees(
         return kept
     found, clusters = read_corpus(smiles, min_count=min_count, workers=workers)
     if not any(each.tree for each in found):
-        raise DataError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
+        raise EmptyError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
     language = Language(clusters, AttachmentGraphs(clusters))
     train, texts = _packed(smiles, found, language)
     held, known, validation = None, clusters.trees(judged, workers=workers), judged

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import BadValueError, EmptyError, MissingOptionError
 from molgraph.chem.identity import canonical_smiles
 from molgraph.data.cells import Reading
 from molgraph.data.read import read_source, read_table
@@ -54,13 +54,13 @@ class Told(NamedTuple):
             n: molecules that are of use to the search.
 
         Raises:
-            DataError: none.
+            EmptyError: none.
         """
         left = {**self.left, "without a place in the space": len(self.smiles) - n}
         counts = ", ".join(f"{n:,} {why}" for why, n in left.items() if n)
         if not n:
             words = "none of the known molecules is of use" + (f": {counts}" if counts else "")
-            raise DataError(
+            raise EmptyError(
                 words, hint="give readable molecules with values, made of fragments that the generator knows"
             )
         told = f"{n:,} known molecules were told before the first call ({self.values})"
@@ -92,11 +92,11 @@ def read_known(source: Any, oracle: Combined) -> Known:
             column[label] = there[0]
         elif not term.oracle.batched:
             words = f"the known molecules have no column {label!r}, and {label} may be slow: it is not computed for all"
-            raise UsageError(words, hint="add the column, with the value of each molecule")
+            raise MissingOptionError(words, hint="add the column, with the value of each molecule")
     table = read_table(source, targets=list(dict.fromkeys(column.values())) or None)
     numbers = {target.name: j for j, target in enumerate(table.row_targets) if target.kind != "multiclass"}
     if wrong := [name for name in column.values() if name not in numbers]:
-        raise UsageError(f"the column {wrong[0]!r} of the known molecules has no numbers", hint="rename or mend it")
+        raise BadValueError(f"the column {wrong[0]!r} of the known molecules has no numbers", hint="rename or mend it")
     given = {} if table.y is None else {label: table.y[:, numbers[name]] for label, name in column.items()}
     return Known(table, given)
 

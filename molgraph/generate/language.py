@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from molgraph.base.contracts import State
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError
 from molgraph.base.options import takes
 from molgraph.base.progress import bar
 from molgraph.base.ranges import NotNegative, Probability, Range, Width
@@ -120,7 +120,7 @@ class LanguageGenerator(NetworkGenerator):
     def pieces(self, n: int, seed: int = 0) -> Iterator[list[str]]:
         """The same in pieces."""
         if n < 0:
-            raise UsageError(f"{n} samples cannot be drawn", hint="ask for 1 or more")
+            raise BadValueError(f"{n} samples cannot be drawn", hint="ask for 1 or more")
         written, vocabulary = alphabet(self.tokens), self.ready().vocabulary
         first = [code for code, token in enumerate(vocabulary, 1) if written.begins(token)]
         first = first if len(first) < len(vocabulary) else []

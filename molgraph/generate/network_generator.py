@@ -16,7 +16,7 @@ from torch import nn
 from molgraph.base import registry
 from molgraph.base.contracts import Generator, State
 from molgraph.base.cores import cores
-from molgraph.base.errors import ModelFileError, UsageError
+from molgraph.base.errors import DamagedModelError, NotFittedError
 from molgraph.base.options import fill, keywords
 from molgraph.base.parts import with_older
 from molgraph.base.recipe_keys import TrainingSection
@@ -108,7 +108,7 @@ class NetworkGenerator(Generator):
     def vocabulary_from_json(cls, values: Any) -> Any:
         """The vocabulary of a file, which may be anybody's; any error says that it is none."""
         if not is_vocabulary(tokens := tuple(values)):
-            raise ModelFileError("the generator's vocabulary is no list of distinct tokens of SMILES")
+            raise DamagedModelError("the generator's vocabulary is no list of distinct tokens of SMILES")
         return tokens
 
     def keep(self, given: Mapping[str, Any]) -> None:
@@ -143,9 +143,10 @@ class NetworkGenerator(Generator):
         return self
 
     def ready(self) -> Fitted:
-        """What was learned; raises ``UsageError`` before ``fit``."""
+        """What was learned; raises ``NotFittedError`` before ``fit``."""
         if self.fitted is None:
-            raise UsageError("this generator has not learned anything yet", hint="call fit(table) first, or load one")
+            words = "this generator has not learned anything yet"
+            raise NotFittedError(words, hint="call fit(table) first, or load one")
         return self.fitted
 
     @contextmanager

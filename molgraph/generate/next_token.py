@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.registry import get, names
 from molgraph.nn.sequence import make_sequence
 from molgraph.train.objective import Loss, Objective, StepState
@@ -29,7 +29,7 @@ class LanguageNetwork(nn.Module):
         d_embedding, d_hidden, n_layers, dropout, sequence: as ``LanguageGenerator`` has them.
 
     Raises:
-        UsageError: sequence layers that are not causal.
+        UnsupportedError: sequence layers that are not causal.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class LanguageNetwork(nn.Module):
         self.sequence = make_sequence(sequence, d_embedding, d_hidden, n_layers, dropout)
         if not self.sequence.causal:
             able = [name for name in names("sequence") if get("sequence", name).causal]
-            raise UsageError(f"{sequence} reads and cannot write", hint=f"choose one of {', '.join(able)}")
+            raise UnsupportedError(f"{sequence} reads and cannot write", hint=f"choose one of {', '.join(able)}")
         self.scores = nn.Linear(d_hidden, n_tokens)
 
     def prepare(self, sample: Sample) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple, Self
 import numpy as np
 
 from molgraph.base.contracts import Generator, State
-from molgraph.base.errors import ModelFileError, UsageError
+from molgraph.base.errors import BadValueError, DamagedModelError, NotFittedError
 from molgraph.base.progress import bar
 from molgraph.base.ranges import Range
 from molgraph.base.registry import register
@@ -104,7 +104,7 @@ class NgramGenerator(Generator):
         automaton = self.ready()
         self.check_params()
         if n < 0:
-            raise UsageError(f"{n} samples cannot be drawn", hint="ask for 1 or more")
+            raise BadValueError(f"{n} samples cannot be drawn", hint="ask for 1 or more")
         upto = _cumulated(automaton, self.temperature)
         offsets, token, after = (each.tolist() for each in (automaton.offsets, automaton.token, automaton.after))
         with bar("generating", n) as line:
@@ -118,9 +118,10 @@ class NgramGenerator(Generator):
                 yield texts
 
     def ready(self) -> Automaton:
-        """What was learned; raises ``UsageError`` before ``fit``."""
+        """What was learned; raises ``NotFittedError`` before ``fit``."""
         if self.automaton is None:
-            raise UsageError("this generator has not learned anything yet", hint="call fit(table) first, or load one")
+            words = "this generator has not learned anything yet"
+            raise NotFittedError(words, hint="call fit(table) first, or load one")
         return self.automaton
 
     def state(self) -> State:
@@ -138,7 +139,7 @@ class NgramGenerator(Generator):
             made.vocabulary = tuple(state.meta["vocabulary"])
             made.notes = tuple(map(str, state.meta["notes"]))
             if not is_vocabulary(made.vocabulary):
-                raise ModelFileError("the generator's vocabulary is no list of distinct tokens of SMILES")
+                raise DamagedModelError("the generator's vocabulary is no list of distinct tokens of SMILES")
             made.automaton = Automaton(**{name: state.arrays[name] for name in Automaton._fields})
             _check(made.automaton, len(made.vocabulary))
         return made
@@ -198,7 +199,7 @@ def _walk(
 
 
 def _check(automaton: Automaton, n_tokens: int) -> None:
-    """Raise ``ModelFileError`` for numbers that no corpus gives."""
+    """Raise ``DamagedModelError`` for numbers that no corpus gives."""
     offsets, token, count, after = automaton
     whole = all(each.dtype == np.int64 and each.ndim == 1 for each in automaton)
     sound = whole and len(offsets) > 1 and len(token) == len(count) == len(after) and offsets[0] == 0
@@ -213,4 +214,4 @@ def _check(automaton: Automaton, n_tokens: int) -> None:
         or after.min() < 0
         or after.max() >= len(offsets) - 1
     ):
-        raise ModelFileError("the generator's counts are not whole", hint="fetch the file again")
+        raise DamagedModelError("the generator's counts are not whole", hint="fetch the file again")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from molgraph.base.contracts import Generator
-from molgraph.base.errors import DataError
+from molgraph.base.errors import CellError
 from molgraph.base.progress import bar
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.identity import canonical_smiles
@@ -51,7 +51,7 @@ def standard_starts(smiles: Sequence[str], standardiser: str = "standard") -> li
     Scores and similarities of a salt or an ion are not those of the neutral molecule that a search begins at.
 
     Raises:
-        DataError: one cannot be read.
+        CellError: one cannot be read.
 
     Example:
         >>> standard_starts(["OCC.Cl", "C[NH3+]"])
@@ -61,7 +61,7 @@ def standard_starts(smiles: Sequence[str], standardiser: str = "standard") -> li
     found = canonical_smiles([str(text) for text in table.smiles])
     for row, each in enumerate(found):
         if why := table.reason[row] or each.reason:
-            raise DataError(f"the start {smiles[row]!r} cannot be read: {why}", hint="begin at another molecule")
+            raise CellError(f"the start {smiles[row]!r} cannot be read: {why}", hint="begin at another molecule")
     return [each.smiles for each in found]
 
 

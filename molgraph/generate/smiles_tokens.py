@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import AmbiguousColumnError, EmptyError
 from molgraph.chem.identity import canonical_smiles
 from molgraph.chem.tokens import alphabet, is_vocabulary
 from molgraph.data.table import Table
@@ -46,15 +46,16 @@ def learnable_texts(
     if known is not None:
         return [text for text in kept if {*text} <= {*known}], ()
     if not kept:
-        raise DataError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
+        raise EmptyError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
     return kept, tuple(f"rows that are not learned from: {n:,} ({why})" for why, n in passed.items() if n)
 
 
 def check_corpus(table: Table) -> None:
-    """Raise ``DataError`` for a table without a column of molecules, or with several."""
+    """Raise ``AmbiguousColumnError`` for a table without a column of molecules, or with several."""
     if [each.kind for each in table.entities] != ["molecule"]:
         read = ", ".join(f"{each.name} ({each.kind})" for each in table.entities)
-        raise DataError(f"a generator learns from one column of molecules, the table has {read}", hint="name it")
+        words = f"a generator learns from one column of molecules, the table has {read}"
+        raise AmbiguousColumnError(words, hint="name it")
 
 
 def unmapped_text(text: str, canonical: str) -> str:

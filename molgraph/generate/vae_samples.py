@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from molgraph.base.errors import ModelFileError, UsageError, nearest
+from molgraph.base.errors import DamagedModelError, UnknownNameError, nearest
 from molgraph.chem.quality import PROPERTIES, measure
 from molgraph.chem.tokens import is_vocabulary
 from molgraph.data.featurize_vocabulary import token_store
@@ -49,7 +49,8 @@ class Language(NamedTuple):
         scales = tuple((float(mean), float(deviation)) for mean, deviation in values["scales"])
         sound = np.isfinite(scales).all() and all(deviation > 0 for _, deviation in scales)
         if not is_vocabulary(tokens) or not tokens or n_rows < 0 or not sound:
-            raise ModelFileError("the generator's vocabulary is no list of distinct tokens with scales of properties")
+            words = "the generator's vocabulary is no list of distinct tokens with scales of properties"
+            raise DamagedModelError(words)
         return cls(tokens, n_rows, scales)
 
 
@@ -93,7 +94,7 @@ def property_values(names: Sequence[str], table: Table, smiles: Sequence[str]) -
         smiles: the canonical SMILES of each row, empty where it has none.
 
     Raises:
-        UsageError: a name that is neither a target of the table nor a known property.
+        UnknownNameError: a name that is neither a target of the table nor a known property.
 
     Example:
         >>> from molgraph.data.table import make_table
@@ -111,7 +112,7 @@ def property_values(names: Sequence[str], table: Table, smiles: Sequence[str]) -
             column[rows, 0] = measure(name, [smiles[i] for i in rows]).value
             columns.append(column)
         else:
-            raise UsageError(f"no property is named {name!r}", hint=nearest(name, [*known, *PROPERTIES]))
+            raise UnknownNameError(f"no property is named {name!r}", hint=nearest(name, [*known, *PROPERTIES]))
     return np.concatenate(columns, axis=1)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor, nn
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.parameters import refuse_unread
 from molgraph.base.ranges import INNER_LIMIT, Layers, Range, Width
 from molgraph.base.registry import register
@@ -101,7 +101,7 @@ class MPNN(RoundsEncoder):
             refuse_unread(MPNN, f"rounds={rounds}", {"d_master": d_master})
         if explicit_h and spec.featuriser not in (FEATURISER, OLDER):
             words = f"explicit_h adds the hydrogens of molecules; these graphs are {spec.featuriser!r}"
-            raise UsageError(words, hint="leave explicit_h out")
+            raise UnsupportedError(words, hint="leave explicit_h out")
         self.explicit_h = explicit_h
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
         self.message = make_message(message, spec.width("bond"), d_hidden, d_edge)

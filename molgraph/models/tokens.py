@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import torch
 from torch import nn
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError
 from molgraph.base.parts import make_part
 from molgraph.base.ranges import Probability, Range, Width
 from molgraph.base.registry import get, register
@@ -86,7 +86,8 @@ class Tokens(Encoder):
             return super().featuriser(kind, params)
         name = str(params["tokens"])
         if (other := get("featuriser", name).kind) != kind:
-            raise UsageError(f"{name} makes tokens of another kind of entity: {other}", hint="choose smiles or selfies")
+            words = f"{name} makes tokens of another kind of entity: {other}"
+            raise BadValueError(words, hint="choose smiles or selfies")
         return name
 
     def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.parts import make_part
 from molgraph.base.registry import get, names
 from molgraph.base.seeds import generator
@@ -102,7 +102,7 @@ def make_bottleneck(posterior: str, d_in: int, d: int, prior: str = "normal", n_
         if get("bottleneck", name).is_prior != role:
             able = [each for each in names("bottleneck") if get("bottleneck", each).is_prior == role]
             words = f"{name} is {'no' if role else 'a'} prior"
-            raise UsageError(words, hint=f"choose one of {', '.join(able)}")
+            raise UnsupportedError(words, hint=f"choose one of {', '.join(able)}")
     beside = make_part("bottleneck", prior, d, d, None, n_rows)
     made: Bottleneck = make_part("bottleneck", posterior, d_in, d, beside, n_rows)
     return made

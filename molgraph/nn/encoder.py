@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.data.batch import GraphBatch
 from molgraph.data.featuriser import DEFAULT_FEATURISERS
 from molgraph.data.graph_store import GraphStore, InputSpec
@@ -121,7 +121,7 @@ def check_input(encoder: type[Encoder], spec: InputSpec, name: str) -> None:
     """Refuse graphs that lack what an encoder reads, before anything is computed.
 
     Raises:
-        UsageError: the missing levels and arrays by name.
+        UnsupportedError: the missing levels and arrays by name.
 
     Example:
         >>> check_input(Encoder, InputSpec("v2.1", {"atom": 72, "bond": 14}), "mine")
@@ -129,7 +129,7 @@ def check_input(encoder: type[Encoder], spec: InputSpec, name: str) -> None:
     missing = spec.missing(encoder.needs)
     if missing:
         have = ", ".join([*spec.widths, *spec.arrays])
-        raise UsageError(
+        raise UnsupportedError(
             f"{name} needs {', '.join(missing)}, which this table's graphs do not have",
             hint=f"they have {have}; choose another model, or a table that holds it",
         )

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int
 from torch import Tensor
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError, UsageError
 from molgraph.base.ranges import Range
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.graph_store import GraphStore
@@ -60,7 +60,7 @@ class MatrixLimit:
         """Refuse a batch with a graph whose matrix would be larger than the limit.
 
         Raises:
-            UsageError: the graph's size, its matrix, the limit and the setting.
+            UnsupportedError: the graph's size, its matrix, the limit and the setting.
         """
         rows = self._rows(batch)
         worst = int(rows.argmax()) if len(rows) else -1
@@ -87,7 +87,7 @@ class MatrixLimit:
         least = "" if self.distance is None else "at least "  # pairs are counted up to the limit alone
         value = f"to {needed:g} or more" if self.distance is None else f"above {needed:g} ({whole:g} is enough)"
         higher = f"set max_matrix_gb {value} (training holds several such matrices), or "
-        return UsageError(
+        return UnsupportedError(
             f"a graph of {size:,} nodes is too large for {self.model}, which {self.has}: "
             f"a matrix of {least}{needed:g} GB, and max_matrix_gb is {self.gb:g}",
             hint=higher * (needed <= HIGHEST) + self.otherwise,

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.parts import make_part
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
@@ -79,11 +79,11 @@ class PoolingNet(Encoder):
         """How much of each atom is in each cluster of the first pooling, shares that sum to 1: float [n_atoms, k].
 
         Raises:
-            UsageError: a pooling that keeps some atoms and has no clusters.
+            UnsupportedError: a pooling that keeps some atoms and has no clusters.
         """
         found = self.pools[0](self._atoms(batch)).assignment
         if found is None:
-            raise UsageError(
+            raise UnsupportedError(
                 "this pooling keeps some of the atoms and has no clusters",
                 hint="structpool, and the poolings diffpool and mincut of pyg_pool, have them",
             )

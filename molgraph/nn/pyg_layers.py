@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import UnknownNameError, UnsupportedError, nearest
 
 N_TRIAL = 5
 TESTED = (  # by the tests; others of the same manner work too
@@ -28,7 +28,7 @@ def find_conv(name: str) -> type[nn.Module]:
     kind = getattr(pyg, name, None) if name.endswith("Conv") else None
     if not inspect.isclass(kind) or not issubclass(kind, nn.Module):
         known = [each for each in dir(pyg) if each.endswith("Conv")]
-        raise UsageError(f"PyG has no convolution {name!r}", hint=nearest(name, known))
+        raise UnknownNameError(f"PyG has no convolution {name!r}", hint=nearest(name, known))
     return kind
 
 
@@ -51,11 +51,12 @@ def build_conv(kind: type[nn.Module], d_hidden: int, d_bond: int, heads: int, op
     the pair of both ends, whichever it runs with.
 
     Raises:
-        UsageError: it cannot be built or run so, with PyG's own words.
+        UnsupportedError: it cannot be built or run so, with PyG's own words.
         ValueError: heads that do not divide the width.
     """
     if options.get("cached"):
-        raise UsageError(f"{kind.__name__} with cached keeps the edges of its first batch", hint="leave cached out")
+        words = f"{kind.__name__} with cached keeps the edges of its first batch"
+        raise UnsupportedError(words, hint="leave cached out")
     heads, network, forms = _forms(kind, heads, options)
     if len(forms) > 1 and forms[0][1] != 1 and d_hidden % heads:
         raise ValueError(f"heads is {heads}, d_hidden {d_hidden}: heads must divide d_hidden")
@@ -92,7 +93,7 @@ def build_conv(kind: type[nn.Module], d_hidden: int, d_bond: int, heads: int, op
         return _with_small_batches(made[0])
     words = f"{kind.__name__} cannot be used with {sorted(options) or 'its defaults'} ({' '.join(reason.split())})"
     hint = f"these work: {', '.join(TESTED)}; options={{...}} hands a convolution what it asks for"
-    raise UsageError(words, hint=hint)
+    raise UnsupportedError(words, hint=hint)
 
 
 class SmallBatchNorm(nn.BatchNorm1d):

@@ -14,7 +14,7 @@ import pandas as pd
 
 from molgraph.base.contracts import Method
 from molgraph.base.csv_text import csv_text
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import MissingOptionError, UnsupportedError
 from molgraph.base.parts import make_part, read_part
 from molgraph.base.paths import check_ending, write_whole
 from molgraph.data.read import read_table
@@ -82,7 +82,7 @@ class Findings:
         if form == "html":
             return write_whole(path, f'<!doctype html><meta charset="utf-8">{self._repr_html_()}')
         if self.draw is None:
-            raise UsageError(f"{self.title} has no picture", hint="write an .html page or a .csv table")
+            raise UnsupportedError(f"{self.title} has no picture", hint="write an .html page or a .csv table")
         return write_whole(path, self.draw(form))
 
     @property
@@ -122,19 +122,19 @@ class Subject:
     def table(self) -> Table:
         """The rows of ``data``."""
         if self.data is None:
-            raise UsageError("this study needs data", hint="name a table, such as dataset:esol")
+            raise MissingOptionError("this study needs data", hint="name a table, such as dataset:esol")
         return read_table(self.data, **self.columns)
 
     def make(self, **params: Any) -> Method:
         """A fresh method of the name in ``model``, with parameters laid over its own."""
         if not isinstance(self.model, str):
-            raise UsageError("this study needs the name of a model", hint="such as -m dmpnn")
+            raise MissingOptionError("this study needs the name of a model", hint="such as -m dmpnn")
         return make_method(self.model, **params)
 
     def fitted(self) -> Model:
         """The fitted model."""
         if self.model is None:
-            raise UsageError("this study needs a model's file", hint="name it: -m model.mgm")
+            raise MissingOptionError("this study needs a model's file", hint="name it: -m model.mgm")
         return self.model if isinstance(self.model, Model) else load_model(self.model)
 
 
@@ -194,5 +194,5 @@ def study(
         if need in made.needs and value is None:
             kind = {"data": "a table", "model": "a model's name", "fitted": "a model's file"}[need]
             hint = f"molgraph study {read_part(name).name} " + ("DATA" if need == "data" else "-m MODEL")
-            raise UsageError(f"{name} is about {kind}, and none is named", hint=hint)
+            raise MissingOptionError(f"{name} is about {kind}, and none is named", hint=hint)
     return made.run(Subject(data, model, columns), seed=seed, seconds=seconds)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from scipy.stats import spearmanr
 
 from molgraph.base.contracts import Generator
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.ranges import LARGEST, Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
@@ -65,7 +65,8 @@ class TemperatureSweep(Study):
         """Draw and measure; ``data`` are the molecules that were learned from, for measures that need them."""
         model = subject.fitted()
         if not isinstance(model.method, Generator):
-            raise UsageError(f"{model.kind} proposes no molecules", hint="train one: molgraph train-generator CORPUS")
+            hint = "train one: molgraph train-generator CORPUS"
+            raise UnsupportedError(f"{model.kind} proposes no molecules", hint=hint)
         train = None if subject.data is None else subject.table().smiles.tolist()
         names = [*{*filter(None, [self.quality]), self.diversity, "valid", "unique", "filters"}]
         how: dict[str, Any] = {"n": self.n, "train": train, "measures": names, "standardiser": model.standardiser}

@@ -21,7 +21,15 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from molgraph.base.errors import ModelFileError, MolgraphError, StorageError
+from molgraph.base.errors import (
+    CannotReadError,
+    DamagedModelError,
+    ForeignModelError,
+    ModelFileError,
+    MolgraphError,
+    NewerVersionError,
+    StorageError,
+)
 from molgraph.base.paths import atomic_write, missing_file, storage_error
 
 FORMAT, FORMAT_VERSION = "molgraph model", 1
@@ -72,7 +80,7 @@ def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a pipe would wait for its writer
             words = f"cannot read the model file {path}: it is a pipe or device"
-            raise StorageError(words, hint="copy it to a file first")
+            raise CannotReadError(words, hint="copy it to a file first")
         file = open(path, "rb")  # noqa: SIM115 - opened apart from reading: other errors, other words
     except FileNotFoundError:
         raise missing_file(path, "model file") from None
@@ -96,12 +104,12 @@ def refused(words: str, path: Path | None = None) -> Iterator[None]:
     except StorageError:
         raise
     except ModelFileError as error:
-        raise ModelFileError(f"{place}{error.message}", hint=error.hint) from error.__cause__
+        raise type(error)(f"{place}{error.message}", hint=error.hint) from error.__cause__
     except FAULTS as error:
         if isinstance(error, OSError) and error.errno in MACHINE:
             raise storage_error(f"cannot read the model file {path}", error) from error
         hint = error.hint if isinstance(error, MolgraphError) else "copy or download it again, or use another copy"
-        raise ModelFileError(f"{place}{words} ({first_line(error)})", hint=hint) from error
+        raise DamagedModelError(f"{place}{words} ({first_line(error)})", hint=hint) from error
 
 
 def dump_json(value: Any) -> bytes:
@@ -114,17 +122,17 @@ def _read(file: Any, size: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     with zipfile.ZipFile(file) as archive:
         infos = {info.filename: info for info in archive.infolist()}
         if MANIFEST not in infos:
-            raise ModelFileError("this zip is no molgraph model file", hint="model files end in .mgm")
+            raise ForeignModelError("this zip is no molgraph model file", hint="model files end in .mgm")
         manifest = load_json(_member(archive, infos[MANIFEST], size), MANIFEST)
         digests = _check_manifest(manifest, archive.namelist())
         claimed = sum(infos[name].file_size for name in digests if name != WEIGHTS)
         if claimed > LARGEST_JSON:
-            raise ModelFileError(f"the model file claims {claimed:,} bytes of JSON, which no model needs")
+            raise DamagedModelError(f"the model file claims {claimed:,} bytes of JSON, which no model needs")
         parts, arrays = {}, {}
         for name, digest in digests.items():
             data = _member(archive, infos[name], size)
             if digest != {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}:
-                raise ModelFileError(f"the model file is damaged: {name} does not match its checksum")
+                raise DamagedModelError(f"the model file is damaged: {name} does not match its checksum")
             if name == WEIGHTS:
                 arrays = _tensors(data)
             else:
@@ -135,33 +143,33 @@ def _read(file: Any, size: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 def _check_frame(file: Any, size: int) -> None:
     """The zip's last record, before a library walks through a directory of any size."""
     if size > LARGEST_FILE:
-        raise ModelFileError(f"the file has {size:,} bytes, more than any model file")
+        raise ForeignModelError(f"the file has {size:,} bytes, more than any model file")
     if file.read(4) != b"PK\x03\x04":
-        raise ModelFileError("this is no molgraph model file", hint="model files end in .mgm; is this one a table?")
+        raise ForeignModelError("this is no molgraph model file", hint="model files end in .mgm; is this one a table?")
     file.seek(max(size - END.size, 0))
     signature, *_, entries, directory, _place, comment = END.unpack(file.read(END.size))
     if signature != b"PK\x05\x06" or comment:
-        raise ModelFileError("the model file is cut short, or something was added to it")
+        raise DamagedModelError("the model file is cut short, or something was added to it")
     if entries > len(PARTS) + 3 or directory > LARGEST_DIRECTORY:
-        raise ModelFileError("this zip has more parts than a molgraph model file")
+        raise ForeignModelError("this zip has more parts than a molgraph model file")
 
 
 def _check_manifest(manifest: Any, names: list[str]) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise ModelFileError("this zip is no molgraph model file", hint="model files end in .mgm")
+        raise ForeignModelError("this zip is no molgraph model file", hint="model files end in .mgm")
     version = manifest.get("version")
     if not isinstance(version, int) or version < 1:
-        raise ModelFileError("the model file does not say its format's version")
+        raise DamagedModelError("the model file does not say its format's version")
     if version > FORMAT_VERSION:
         writer = str(manifest.get("molgraph", ""))[:40]
-        raise ModelFileError(
+        raise NewerVersionError(
             f"the model file has format {version}, this molgraph reads formats up to {FORMAT_VERSION}",
             hint=f"it was written by molgraph {writer}: install that version or a newer one",
         )
     digests: Any = manifest.get("members")
     whole = isinstance(digests, dict) and {*digests} - {FORMER} == {*PARTS, WEIGHTS}
     if not whole or sorted(names) != sorted((MANIFEST, *digests)):
-        raise ModelFileError("the model file lacks a part, or holds one too many")
+        raise DamagedModelError("the model file lacks a part, or holds one too many")
     return digests
 
 
@@ -170,7 +178,7 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> bytes
     known = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
     if not known or info.file_size > (size if info.filename == WEIGHTS else LARGEST_JSON):
         words = f"claims {info.file_size:,} bytes, which no model needs, or is packed as none is"
-        raise ModelFileError(f"the model file's {info.filename} {words}")
+        raise DamagedModelError(f"the model file's {info.filename} {words}")
     with archive.open(info) as member:
         return member.read(info.file_size + 1)
 
@@ -179,7 +187,7 @@ def load_json(data: bytes, name: str) -> Any:
     """Strict JSON: no NaN, no number that becomes infinite, no half of a character."""
 
     def refuse(word: str) -> NoReturn:
-        raise ModelFileError(f"the model file's {name} holds {word[:40]}, which is no JSON")
+        raise DamagedModelError(f"the model file's {name} holds {word[:40]}, which is no JSON")
 
     def finite(word: str) -> float:
         return value if math.isfinite(value := float(word)) else refuse(word)
@@ -190,17 +198,17 @@ def load_json(data: bytes, name: str) -> Any:
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"the model file's {name} is no JSON ({first_line(error)})") from error
+        raise DamagedModelError(f"the model file's {name} is no JSON ({first_line(error)})") from error
 
 
 def _tensors(data: bytes) -> dict[str, np.ndarray]:
     """Arrays of a safetensors block; the library checks that its shapes fit its bytes."""
     if int.from_bytes(data[:8], "little") > LARGEST_HEADER:
-        raise ModelFileError("the model file's weights have an impossible header")
+        raise DamagedModelError("the model file's weights have an impossible header")
     with refused("the model file's weights have types, shapes or places unlike their bytes"):
         arrays = load_tensors(data)
     if any(max(array.shape, default=0) > len(data) for array in arrays.values()):
-        raise ModelFileError("the model file's weights have an array that is longer than its bytes")
+        raise DamagedModelError("the model file's weights have an array that is longer than its bytes")
     return arrays
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from molgraph.base import registry
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import MissingOptionError, UnsupportedError
 from molgraph.base.packed import offsets_of, spread
 from molgraph.base.table import LevelName
 from molgraph.chem.atom_order import bond_ends
@@ -22,13 +22,13 @@ def check_level(level: LevelName, chosen: Sequence[tuple[Entities, str]]) -> Non
         return
     if len(chosen) > 1:
         names = [entity.name for entity, _ in chosen]
-        raise UsageError(
+        raise MissingOptionError(
             f"targets of {level}s need one entity column, and here are {', '.join(names)}",
             hint=f"name one: --input {names[0]} (in Python inputs={names[:1]})",
         )
     entity, encoder = chosen[0]
     if level not in registry.get("encoder", encoder).needs or (level == "bond" and entity.kind != "molecule"):
-        raise UsageError(
+        raise UnsupportedError(
             f"{encoder} gives no states of the {level}s of {entity.kind} {entity.name!r}",
             hint="dmpnn and most graph models give those of molecules' atoms, schnet those of atoms in space",
         )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from torch import nn
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import MissingOptionError
 from molgraph.base.parts import read_parts, settings_of
 from molgraph.base.registry import get
 from molgraph.train.objective import Loss, StepState
@@ -86,7 +86,8 @@ def make_callbacks(text: str | None, *, start: bool = True) -> list[Callback]:
         callbacks.append(make(**settings_of(make, part)))
         if make.needs_start and not start:
             words = f"{part.name} holds on to the weights of a pretrained model, and there is none"
-            raise UsageError(words, hint="fine-tune one: molgraph finetune encoder.mgm assay.csv (or train --init)")
+            hint = "fine-tune one: molgraph finetune encoder.mgm assay.csv (or train --init)"
+            raise MissingOptionError(words, hint=hint)
     return callbacks
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from molgraph.base.errors import ModelFileError, UsageError
+from molgraph.base.errors import DamagedModelError, UsageError
 from molgraph.base.parameters import check_types
 from molgraph.base.version import package_versions
 
@@ -65,15 +65,15 @@ class ModelCard:
     def from_dict(cls, values: Any) -> Self:
         """From JSON; unknown keys of later versions are passed over."""
         if not isinstance(values, dict):
-            raise ModelFileError("the model's card is not a JSON object")
+            raise DamagedModelError("the model's card is not a JSON object")
         known = {f.name for f in fields(cls)}
         chosen: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known}
         try:
             check_types(cls, chosen)
         except UsageError as error:
-            raise ModelFileError(f"the model card's {error.message}") from error
+            raise DamagedModelError(f"the model card's {error.message}") from error
         if not all(_is_score(row) for row in chosen.get("scores", ())):
-            raise ModelFileError("the model card's scores are not rows of plain values")
+            raise DamagedModelError("the model card's scores are not rows of plain values")
         return cls(**chosen)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from molgraph.base.errors import DataError, StorageError
+from molgraph.base.errors import CannotReadError, MismatchError
 from molgraph.base.paths import storage_error
 from molgraph.base.version import __version__
 from molgraph.train.archive import first_line
@@ -88,9 +88,9 @@ def load(fabric: Fabric, path: Path, learner: Any, optimizers: Sequence[Any], pr
             [] if rest["format"] == FORMAT else ["format"]
         )
     except Exception as error:
-        raise StorageError(f"the checkpoint {path} cannot be read: {first_line(error)}", hint=hint) from error
+        raise CannotReadError(f"the checkpoint {path} cannot be read: {first_line(error)}", hint=hint) from error
     if other:
-        raise DataError(f"the checkpoint {path} belongs to another fit: different {', '.join(other)}", hint=hint)
+        raise MismatchError(f"the checkpoint {path} belongs to another fit: different {', '.join(other)}", hint=hint)
     progress = Progress(**rest["progress"])
     if not progress.done:
         learner.load_state_dict(rest["learner"])

@@ -16,7 +16,7 @@ from typing import IO, Any, Self
 
 from filelock import FileLock, Timeout
 
-from molgraph.base.errors import StorageError
+from molgraph.base.errors import BusyError, FileKeptError, StorageError
 from molgraph.base.paths import atomic_write, check_names_file, storage_error, sweep_temporaries
 
 _OURS = re.compile(r"lock|\d{6,}\.chunk|\.\d{6,}\.chunk\.[0-9a-f]{8}\.tmp")
@@ -52,11 +52,11 @@ class ChunkFolder:
                 self.folder.mkdir()
             if self.folder.is_symlink() or not self.folder.is_dir() or not all(map(_is_ours, self.folder.iterdir())):
                 hint = "move or remove it, or write elsewhere"
-                raise StorageError(f"{self.folder} is there already and was not left by molgraph", hint=hint)
+                raise FileKeptError(f"{self.folder} is there already and was not left by molgraph", hint=hint)
             self._lock.acquire()
         except Timeout as error:
             words = f"another run is writing {self.path.name} now"
-            raise StorageError(words, hint="wait for it, or choose another output file") from error
+            raise BusyError(words, hint="wait for it, or choose another output file") from error
         except OSError as error:
             raise storage_error(f"cannot write {self.path}", error) from error
         sweep_temporaries(self.path)
@@ -71,7 +71,7 @@ class ChunkFolder:
         if isinstance(error, KeyboardInterrupt) and self.rows:
             error.add_note(kept)
         if isinstance(error, StorageError) and self.rows and self.resumable:
-            raise StorageError(error.message, hint="\n  ".join(filter(None, (error.hint, kept)))) from error
+            raise type(error)(error.message, hint="\n  ".join(filter(None, (error.hint, kept)))) from error
 
     def find(self, number: int, key: str) -> dict[str, Any] | None:
         """The counts of a chunk that an earlier run made from what has this hash; None where there is none."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import LabelError
 from molgraph.train.samples import Sample, Samples
 
 
@@ -67,7 +67,7 @@ class EpisodeSampler:
         episodes: what a batch has.
 
     Raises:
-        DataError: no task has two labels.
+        LabelError: no task has two labels.
     """
 
     def __init__(self, samples: Samples, episodes: Episodes) -> None:
@@ -81,7 +81,7 @@ class EpisodeSampler:
         self.tasks = np.flatnonzero(enough)
         if not len(self.tasks):
             words = "no task has two labels in one part of the split, one to learn from and one to be judged by"
-            raise DataError(words, hint="give more rows, or larger parts (--fractions)")
+            raise LabelError(words, hint="give more rows, or larger parts (--fractions)")
 
     def turns(self) -> list[np.ndarray]:
         """The tasks of batches in which each of them comes once."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from molgraph.base.contracts import Generator, Method, Prediction, PredictsGraphs, Trainable
-from molgraph.base.errors import ModelFileError
+from molgraph.base.errors import DamagedModelError, ModelFileError
 from molgraph.base.seeds import generator
 from molgraph.data.table import Table, make_table
 from molgraph.train.card import LIBRARIES, library_versions
@@ -64,13 +64,14 @@ def compare_vectors(method: Trainable, table: Table, vectors: Any) -> tuple[int,
     generates = isinstance(method, Generator)
     try:
         if not generates and list(vectors["molecules"]) != list(MOLECULES):
-            raise ModelFileError("the model file's test vectors are not on the public molecules")
+            raise DamagedModelError("the model file's test vectors are not on the public molecules")
         rows = list(vectors["samples" if generates else "value"])
         if len(rows) != len(MOLECULES):
             raise ValueError(f"{len(rows)} rows")
         expected = rows if generates else [np.array([np.nan if v is None else float(v) for v in row]) for row in rows]
     except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"the model file's test {'samples' if generates else 'vectors'} cannot be read") from error
+        words = f"the model file's test {'samples' if generates else 'vectors'} cannot be read"
+        raise DamagedModelError(words) from error
     why = _why(vectors.get("versions"))
     if isinstance(method, Generator):
         odd = [pair for pair in zip(method.sample(len(rows)), rows, strict=True) if pair[0] != pair[1]]
@@ -81,7 +82,7 @@ def compare_vectors(method: Trainable, table: Table, vectors: Any) -> tuple[int,
     assert isinstance(method, Method)
     found = _answers(method.predict(table))
     if [len(row) for row in expected] != [len(row) for row in found]:
-        raise ModelFileError("the test vectors have other numbers of values than the predictions")
+        raise DamagedModelError("the test vectors have other numbers of values than the predictions")
     if not any(np.isfinite(row).any() for row in expected):
         words = "the model file's test vectors hold no value, so they tell nothing"
         raise ModelFileError(words, hint="save it again with this version of molgraph")

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from molgraph.base.contracts import Prediction
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.packed import Packed, offsets_of, spread
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.loader import make_ahead
@@ -56,7 +56,8 @@ def predict_networks(
     for each, made in zip(inputs, graphs, strict=True):
         if made.store.featuriser != each.spec.featuriser:
             words = f"the network reads the features {each.spec.featuriser}, these graphs hold {made.store.featuriser}"
-            raise UsageError(words, hint="make them by the model's own: model.method.graph_inputs()[0].featuriser")
+            hint = "make them by the model's own: model.method.graph_inputs()[0].featuriser"
+            raise UnsupportedError(words, hint=hint)
     graphs = mark_large(members[0].network, graphs)
     status, reason = row_status(table, inputs, graphs)
     graph = graph_of_rows(graphs)

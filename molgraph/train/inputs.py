@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from molgraph.base import registry
-from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.base.errors import BadValueError, MissingColumnError, UnknownNameError, UnsupportedError, nearest
 from molgraph.data.featuriser import Featuriser
 from molgraph.data.graph_cache import Graphs, graphs_of
 from molgraph.data.graph_store import InputSpec
@@ -88,7 +88,7 @@ def choose_columns(table: Table, encoder: str, columns: Sequence[str] | None) ->
     known = [entity.name for entity in table.entities]
     for name in columns or ():
         if name not in known:
-            raise UsageError(f"the table has no entity column {name!r}", hint=nearest(name, known))
+            raise UnknownNameError(f"the table has no entity column {name!r}", hint=nearest(name, known))
     names = encoder_names(encoder)
     reads = {name: registry.get("encoder", name).reads for name in names}
     chosen: list[tuple[Entities, str]] = []
@@ -100,7 +100,7 @@ def choose_columns(table: Table, encoder: str, columns: Sequence[str] | None) ->
             readers = [n for n in registry.names("encoder") if entity.kind in registry.get("encoder", n).reads]
             others = [e.name for e in table.entities if any(e.kind in kinds for kinds in reads.values())]
             named = " ".join(f"--input {other}" for other in others)
-            raise UsageError(
+            raise UnsupportedError(
                 f"{encoder} does not read the column {entity.name!r} ({entity.kind})",
                 hint=f"choose a model that does ({', '.join(readers)})"
                 + f", or leave it out by name: {named} (in Python inputs={others})" * bool(others),
@@ -109,7 +109,7 @@ def choose_columns(table: Table, encoder: str, columns: Sequence[str] | None) ->
         chosen.append((entity, [*free, able[-1]][0]))
     for name in names:
         if name not in (used for _, used in chosen):
-            raise UsageError(
+            raise UnsupportedError(
                 f"{name} has no column to read: it reads {' or '.join(reads[name])}",
                 hint="the table's columns: " + ", ".join(f"{e.name} ({e.kind})" for e in table.entities),
             )
@@ -163,7 +163,7 @@ def input_column(table: Table, inputs: Sequence[Input], k: int = 0) -> Entities:
         return list(own.values())[sum(other.kind == each.kind for other in inputs[:k])]
     have = ", ".join(f"{e.name} ({e.kind})" for e in table.entities) or "none"
     words = f"column{'s' * (len(asked) > 1)} {', '.join(map(repr, asked))}"
-    raise DataError(f"the model reads {each.kind} {words}, which the table lacks", hint=f"it has: {have}")
+    raise MissingColumnError(f"the model reads {each.kind} {words}, which the table lacks", hint=f"it has: {have}")
 
 
 def named_columns(read: Sequence[tuple[str, str]], given: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -186,13 +186,13 @@ def named_columns(read: Sequence[tuple[str, str]], given: Mapping[str, Any]) -> 
             continue
         named = (named,) if isinstance(named, str) else tuple(named)
         if len(named) != len(own):
-            raise UsageError(
+            raise BadValueError(
                 f"the model reads {len(own)} {kind} column{'s' * (len(own) != 1)}, {len(named)} "
                 f"{'are' if len(named) > 1 else 'is'} named: {', '.join(map(str, named))}",
                 hint=f"it was trained on {', '.join(column for _, column in read)}",
             )
         if named != own and set(named) == set(own):
-            raise UsageError(
+            raise BadValueError(
                 f"the columns {', '.join(named)} are named in another order than the model's",
                 hint=f"name them as {', '.join(own)}; to exchange them, rename the columns of the file",
             )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError, UsageError
 from molgraph.base.finite import NO_VALUE
 from molgraph.base.printable import count
 from molgraph.data.graph_cache import Graphs
@@ -46,7 +46,7 @@ def refuse_large(
         parts: the samples of the training and the validation part, each with the table that it was made of.
 
     Raises:
-        UsageError: a graph's size, the limit and the setting, and the rows that hold such graphs.
+        UnsupportedError: a graph's size, the limit and the setting, and the rows that hold such graphs.
     """
     refusals: list[UsageError] = []
     rows: list[str] = []
@@ -61,7 +61,7 @@ def refuse_large(
             rows += [str(each) for each in table.ids[status == NO_VALUE]]
     if refusals:
         shown = ", ".join(rows[:_SHOWN]) + f" and {len(rows) - _SHOWN} more" * (len(rows) > _SHOWN)
-        raise UsageError(
+        raise UnsupportedError(
             f"{refusals[0].message}; {count(len(rows), 'row')} with such graphs: id {shown}",
             hint=f"{refusals[0].hint}, or leave those rows out",
         )

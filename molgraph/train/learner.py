@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.recipe_keys import GradientDescent
 from molgraph.train.callback import Callback, Compute
 from molgraph.train.objective import Loss, Objective, StepState
@@ -58,12 +58,12 @@ class Learner(nn.Module):
         """The parameters of each optimiser: the objective's turns, and in the first one the callbacks' own.
 
         Raises:
-            UsageError: there are callbacks, and none of the network's parameters is trained.
+            UnsupportedError: there are callbacks, and none of the network's parameters is trained.
         """
         turns = [list(own) for own in self.objective.turns(self.network)]
         if self.callbacks and {p for own in turns for p in own}.isdisjoint(self.network.parameters()):
             words = "the objective trains a copy of the network, which callbacks do not see"
-            raise UsageError(words, hint="leave the callback out, or choose another objective")
+            raise UnsupportedError(words, hint="leave the callback out, or choose another objective")
         turns[0] += self.callbacks.parameters()
         return turns
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from molgraph.base import registry
 from molgraph.base.contracts import Method
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import UnknownNameError, UnsupportedError, nearest
 from molgraph.base.parameters import check_params
 from molgraph.base.parts import split_model
 from molgraph.train.inputs import encoder_names, own_params
@@ -23,7 +23,7 @@ def make_method(name: str, **params: Any) -> Method:
         params: hyper-parameters of the method; for an encoder its own ones too, such as ``depth``.
 
     Raises:
-        UsageError: no such name or parameter; the hint has the nearest known ones.
+        UnknownNameError: no such name or parameter; the hint has the nearest known ones.
 
     Example:
         >>> method = make_method("dmpnn", depth=4, epochs=10)
@@ -52,7 +52,7 @@ def method_class(name: str) -> type[Method]:
     """The class of a model's method, without making one: that of the method, or of all encoders.
 
     Raises:
-        UsageError: no such name; the hint has the nearest known ones.
+        UnknownNameError: no such name; the hint has the nearest known ones.
 
     Example:
         >>> method_class("gin").name, method_class("random_forest").name
@@ -65,12 +65,12 @@ def method_class(name: str) -> type[Method]:
         return GraphMethod
     if registry.full_name("generator", name) in registry.names("generator"):
         hint = f"to propose molecules: molgraph train-generator CORPUS -m {name}"
-        raise UsageError(f"{name} is a generator, which learns no targets", hint=hint)
+        raise UnsupportedError(f"{name} is a generator, which learns no targets", hint=hint)
     known = sorted({*registry.names("method"), *registry.names("encoder")} - {GraphMethod.name})
-    raise UsageError(f"no model is named {name!r}", hint=nearest(name, known))
+    raise UnknownNameError(f"no model is named {name!r}", hint=nearest(name, known))
 
 
 def _check_names(owner: str, params: Mapping[str, Any], known: tuple[str, ...]) -> None:
     for name in params:
         if name not in known and name.partition(".")[0] not in ("joiner", "objective"):  # they know their own
-            raise UsageError(f"{owner} has no parameter {name!r}", hint=nearest(name, known))
+            raise UnknownNameError(f"{owner} has no parameter {name!r}", hint=nearest(name, known))

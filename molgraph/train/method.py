@@ -15,7 +15,7 @@ import torch
 from molgraph.base import registry
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.cores import cores
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import NotFittedError, UnsupportedError, UnusedSettingError
 from molgraph.base.options import fill, keywords, takes
 from molgraph.base.parameters import check_params
 from molgraph.base.paths import store_folder
@@ -136,15 +136,8 @@ class GraphMethod(Method):
 
     def code_parts(self) -> tuple[Any, ...]:
         """What trains and predicts too."""
-        return (
-            *super().code_parts(),
-            registry.get("head", self.head),
-            Network,
-            prepare,
-            fit_network,
-            make_optimizer,
-            predict_networks,
-        )
+        own = (Network, prepare, fit_network, make_optimizer, predict_networks)
+        return (*super().code_parts(), registry.get("head", self.head), *own)
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Train on the readable rows of ``table`` that have a label.
@@ -168,7 +161,8 @@ class GraphMethod(Method):
         reads = {"targets": objective.labelled or objective.tasks, "unlabelled": objective.semi_supervised}
         if self.descriptors == "rdkit":
             if not reads["targets"]:
-                raise UsageError(f"{self.objective} has no head that reads descriptors", hint="leave descriptors out")
+                words = f"{self.objective} has no head that reads descriptors"
+                raise UnusedSettingError(words, hint="leave descriptors out")
             table = with_rdkit_features(table, workers=self.threads)
             valid = None if valid is None else with_rdkit_features(valid, workers=self.threads)
         views = views_for(self.views, self.objective)
@@ -211,9 +205,10 @@ class GraphMethod(Method):
         return {name: getattr(self, name) for name in ("device", "precision", "threads", "predict_batch")}
 
     def ready(self) -> FittedNetworks:
-        """The fitted network; raises ``UsageError`` before ``fit``."""
+        """The fitted network; raises ``NotFittedError`` before ``fit``."""
         if self.fitted is None:
-            raise UsageError("this method has not learned anything yet", hint="call fit(table) first, or load a model")
+            words = "this method has not learned anything yet"
+            raise NotFittedError(words, hint="call fit(table) first, or load a model")
         return self.fitted
 
     def state(self) -> State:
@@ -287,7 +282,8 @@ class GraphMethod(Method):
             return None
         model = load_start(self.init)
         if not isinstance(model.method, GraphMethod):
-            raise UsageError(f"{self.init} holds a {model.kind}, no single encoder", hint="name a graph model's file")
+            words = f"{self.init} holds a {model.kind}, no single encoder"
+            raise UnsupportedError(words, hint="name a graph model's file")
         made = Start(Path(self.init), model.method, model.card.what or f"trained on {model.targets[0].name}")
         self.params = made.params_with(self.encoder, self.params or {})
         self.set_params(**made.head_with(self.get_params()))

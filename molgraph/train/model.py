@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.contracts import Generator, Method, Prediction, PredictsGraphs, Target, Trainable
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import BadValueError, MismatchError, MissingOptionError, UnsupportedError
 from molgraph.data.cells import check_units
 from molgraph.data.formats import names_file
 from molgraph.data.levels import labelled, level_of
@@ -102,13 +102,13 @@ class Model:
         return replace(prediction, index=table.index)
 
     def check_predicts(self) -> Method:
-        """The method that predicts; raise ``UsageError`` where the model has no targets."""
+        """The method that predicts; raise ``UnsupportedError`` where the model has no targets."""
         if isinstance(self.method, Method) and self.targets:
             return self.method
         hint = "start from it (molgraph train DATA --init FILE), or write its vectors (molgraph embed FILE DATA)"
         if isinstance(self.method, Generator):
             hint = "it proposes molecules: molgraph generate FILE -n 1000"
-        raise UsageError(f"this is {self.card.what or f'a {self.name}'}, which predicts no target", hint=hint)
+        raise UnsupportedError(f"this is {self.card.what or f'a {self.name}'}, which predicts no target", hint=hint)
 
     def evaluate(self, data: Any, *, report: str | Path | None = None, **columns: Any) -> pd.DataFrame:
         """Scores on labelled molecules: a row for each target and metric.
@@ -168,10 +168,10 @@ class Model:
             return data
         columns = self.how_read(columns)
         if isinstance(data, str) and not names_file(data):
-            raise UsageError(f"{data!r} is no file", hint=f"for one molecule write a list: predict([{data!r}])")
+            raise BadValueError(f"{data!r} is no file", hint=f"for one molecule write a list: predict([{data!r}])")
         if isinstance(data, (list, tuple, pd.Series)) or type(data).__module__ == "numpy":
             if self.feature_names:
-                raise UsageError(
+                raise MissingOptionError(
                     f"this model needs the columns {list(self.feature_names)} beside the molecules",
                     hint="give a frame or a file that has them",
                 )
@@ -191,7 +191,7 @@ class Model:
         """The columns that this model needs, and the decimal sign of its descriptors where the training was told it.
 
         Raises:
-            UsageError: ``given`` names more or fewer columns than the model reads, or its own in another order.
+            BadValueError: ``given`` names more or fewer columns than the model reads, or its own in another order.
         """
         sign = self._said().get("decimal")
         columns: dict[str, Any] = {"features": self.feature_names}
@@ -272,7 +272,7 @@ def coded(table: Table, targets: tuple[Target, ...]) -> Table:
     """
     if table.y is None:
         if [t.classes for t in targets] != [t.classes for t in table.targets]:
-            raise DataError("the table's classes of atoms are not the model's", hint="read it from a file")
+            raise MismatchError("the table's classes of atoms are not the model's", hint="read it from a file")
         return table
     y = table.y.copy()
     for j, (ours, theirs) in enumerate(zip(targets, table.row_targets, strict=True)):
@@ -282,7 +282,7 @@ def coded(table: Table, targets: tuple[Target, ...]) -> Table:
         labels = [theirs.classes[int(v)] if theirs.classes else f"{v:g}" for v in y[known, j]]
         unknown = sorted(set(labels) - set(ours.classes))
         if unknown:
-            raise DataError(
+            raise MismatchError(
                 f"target {ours.name!r} has the class {unknown[0]!r}, which the model does not know",
                 hint=f"its classes: {', '.join(ours.classes)}",
             )

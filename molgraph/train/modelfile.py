@@ -13,7 +13,7 @@ import numpy as np
 
 from molgraph.base import registry
 from molgraph.base.contracts import Generator, Method, State, Trainable
-from molgraph.base.errors import ModelFileError, nearest
+from molgraph.base.errors import DamagedModelError, ModelFileError, NewerVersionError, nearest
 from molgraph.base.resources import model_path
 from molgraph.chem.standardise import VERSION, recorded_name
 from molgraph.data.standardise import standardise
@@ -101,7 +101,7 @@ def _load(path: Path) -> tuple[Model, Any]:
     with refused("the model file's parts do not fit together", path):
         preset = parts["standardiser.json"]
         if int(preset["version"]) > VERSION:
-            raise ModelFileError("the model file needs a newer standardiser", hint="install a newer molgraph")
+            raise NewerVersionError("the model file needs a newer standardiser", hint="install a newer molgraph")
         registry.entry("standardiser", str(preset["preset"]))
         names = tuple(str(name) for name in parts["targets.json"]["feature_names"])
         card = ModelCard.from_dict(parts["card.json"])
@@ -112,7 +112,7 @@ def _load(path: Path) -> tuple[Model, Any]:
         targets = targets_from_json(listed) if asked or listed else ()
         answers = () if asked is None else asked.predict(vector_table(asked, names, 0)).targets
         if [t.columns for t in answers] != [t.columns for t in targets]:
-            raise ModelFileError("the model file's targets are not those of its method")
+            raise DamagedModelError("the model file's targets are not those of its method")
         standardiser = recorded_name(str(preset["preset"]), int(preset["version"]))
         known: dict[str, Any] = {"standardiser": standardiser, "feature_names": names, "card": card}
         model = Model(method, targets=targets, trained_on=hashes, **known)
@@ -128,5 +128,5 @@ def _method(entry: Any, arrays: Mapping[str, np.ndarray]) -> Trainable:
         raise ModelFileError(f"the model file needs the {kind} {name[:60]!r}, which is not here", hint=hint)
     cls: type[Trainable] = registry.get(kind, name)
     if not isinstance(entry["meta"], dict):
-        raise ModelFileError("the model file's method part is not a JSON object")
+        raise DamagedModelError("the model file's method part is not a JSON object")
     return cls.from_state(State(arrays, checked_meta(cls, entry["meta"])))

@@ -12,7 +12,7 @@ import numpy as np
 
 from molgraph.base import registry
 from molgraph.base.contracts import RUN_ONLY, Generator, Trainable
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.parameters import check_types
 from molgraph.base.paths import check_names_file
 from molgraph.chem.standardise import preset
@@ -79,7 +79,7 @@ def _registered(method: Trainable) -> dict[str, str]:
     for name in registry.names(kind):
         if registry.get(kind, name) is type(method):
             return {"name": name} if kind == "method" else {"name": name, "kind": kind}
-    raise UsageError(
+    raise UnsupportedError(
         f"{type(method).__name__} is not registered, so its file could not be loaded",
         hint=f'decorate the class with @register("{kind}", "its_name")',
     )

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from molgraph.base import registry
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError, UnsupportedError
 from molgraph.base.parameters import check_params
 from molgraph.base.parts import read_part, settings_of
 from molgraph.base.table import LevelName, Target
@@ -146,7 +146,7 @@ def build_network(
     if level != "row":
         if joined is not None or not encoders[0].d_rows:
             words = f"{inputs[0].encoder} gives no states of atoms"
-            raise UsageError(words, hint="choose another model, such as dmpnn")
+            raise UnsupportedError(words, hint="choose another model, such as dmpnn")
         d_state = encoders[0].d_rows + (inputs[0].spec.width("bond") if level == "bond" else 0)
     if targets:
         part = read_part(head, "head")
@@ -162,7 +162,8 @@ def _joiner(name: str, encoders: Sequence[Encoder], inputs: Sequence[Input], par
     given = {"row_widths": [e.d_rows for e in encoders]} if make.needs_rows else {}
     for each, encoder in zip(inputs, encoders, strict=True):
         if make.needs_rows and not encoder.d_rows:
-            raise UsageError(f"{name} reads rows, which {each.encoder} does not give", hint="choose joiner='concat'")
+            words = f"{name} reads rows, which {each.encoder} does not give"
+            raise UnsupportedError(words, hint="choose joiner='concat'")
     return _build(make, params, part.name, [e.d_out for e in encoders], **given)
 
 
@@ -171,7 +172,8 @@ def _build(make: Any, params: Mapping[str, Any], owner: str, *args: Any, **given
     try:
         return make(*args, **given, **params)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise UsageError(f"{owner} cannot be built: {error}", hint="choose other values of its parameters") from error
+        words = f"{owner} cannot be built: {error}"
+        raise BadValueError(words, hint="choose other values of its parameters") from error
 
 
 def encoder_params(encoder: str) -> tuple[str, ...]:
@@ -191,8 +193,8 @@ def check_one_encoder(network: Network, inputs: Sequence[Input], does: str, feat
     if len(inputs) != 1 or featuriser not in (None, inputs[0].spec.featuriser):
         read = " and ".join(f"{each.column} ({each.kind})" for each in inputs)
         hint = "name one column: --input COLUMN (in Python: inputs=[...])"
-        raise UsageError(f"{does}, and the model reads {read}", hint=hint)
+        raise UnsupportedError(f"{does}, and the model reads {read}", hint=hint)
     if not network.encoder.d_rows:
         words = f"{does.partition(' ')[0]} reads the states of rows, such as atoms"
         hint = "choose an encoder that does, such as gin, dmpnn or mpnn"
-        raise UsageError(f"{words}, which {inputs[0].encoder} does not give", hint=hint)
+        raise UnsupportedError(f"{words}, which {inputs[0].encoder} does not give", hint=hint)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import ConflictError, UnknownNameError, UnsupportedError, UsageError, nearest
 from molgraph.base.parameters import check_params
 from molgraph.base.parts import read_part
 from molgraph.base.ranges import NotNegative
@@ -124,7 +124,8 @@ class Objective(nn.Module):
                 hint = f"set batch_size to {self.least_rows} or more" if part == "a batch" else "give it more rows"
                 raise UsageError(f"{words}, and {part} has {n}", hint=hint)
         if how.monitor == "accuracy" and "accuracy" not in self.valid_parts:
-            raise UsageError("an accuracy cannot be monitored: not all targets are classes", hint="monitor the loss")
+            words = "an accuracy cannot be monitored: not all targets are classes"
+            raise UnsupportedError(words, hint="monitor the loss")
 
     def corrupt(self, batch: Any, rng: np.random.Generator) -> Any:
         """The batch with parts masked or noise added, before its relations are made; unchanged by default.
@@ -165,14 +166,14 @@ def make_objective(
 
 
 def views_for(text: str | None, name: str) -> list[View]:
-    """The views that a text names; raises ``UsageError`` for one that an objective of that name cannot learn from."""
+    """Views that a text names; raises ``ConflictError`` for one that an objective of that name cannot learn from."""
     views, objective = make_views(text), get("objective", name)
     for view in views:
         if (objective.labelled or objective.tasks) and not view.keeps_label:
             words = f"labels do not hold in the view {type(view).__name__}"
-            raise UsageError(words, hint="choose another view, or pretrain with it")
+            raise ConflictError(words, hint="choose another view, or pretrain with it")
         if objective.corrupt is not Objective.corrupt and not view.graph_invariant:
-            raise UsageError(f"{name} hides parts of its batches itself", hint="leave views out")
+            raise ConflictError(f"{name} hides parts of its batches itself", hint="leave views out")
     return views
 
 
@@ -201,7 +202,7 @@ class Supervised(Objective):
         self.valid_parts = ("accuracy",) if kinds and kinds <= {"binary", "multiclass"} else ()
 
     def forward(self, network: Any, batch: Any, state: StepState) -> Loss:
-        """Sum of the weighted losses of a batch's labels; an unknown penalty is a ``UsageError``."""
+        """Sum of the weighted losses of a batch's labels; an unknown penalty is an ``UnknownNameError``."""
         raw, penalties = network(batch)
         if state.training:
             check_penalties(self.penalties, penalties)
@@ -224,4 +225,4 @@ def check_penalties(weights: Mapping[str, float], penalties: Mapping[str, Tensor
     """Refuse a weight of a penalty that a network does not have."""
     if unknown := weights.keys() - penalties.keys():
         words = f"the network has no penalty {min(unknown)!r}"
-        raise UsageError(words, hint=nearest(min(unknown), sorted(penalties)))
+        raise UnknownNameError(words, hint=nearest(min(unknown), sorted(penalties)))

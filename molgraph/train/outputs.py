@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError
+from molgraph.base.errors import DataError, FormatError, MissingColumnError
 from molgraph.base.table import LevelName
 from molgraph.data.labels import bounds_of
 from molgraph.data.levels import level_of
@@ -144,13 +144,13 @@ class DescriptorScale:
         """float32 [n, f] in the order of ``self.names``; a gap, which no row that is ``ok`` has, becomes 0.
 
         Raises:
-            DataError: a column that was learned from is not there.
+            MissingColumnError: a column that was learned from is not there.
         """
         if not self.names:
             return None
         missing = [name for name in self.names if name not in names]
         if missing or features is None:
-            raise DataError(
+            raise MissingColumnError(
                 f"the model was trained with the feature columns {list(self.names)}, the table has no {missing[0]!r}",
                 hint="give the same columns as features",
             )
@@ -191,7 +191,7 @@ def class_tables(targets: tuple[Target, ...], y: np.ndarray, class_weights: Clas
             label, or for each target name such a mapping.
     """
     if class_weights not in (None, "balanced") and not isinstance(class_weights, Mapping):
-        raise DataError(f"class_weights is {class_weights!r}, expected None, 'balanced' or a weight for each label")
+        raise FormatError(f"class_weights is {class_weights!r}, expected None, 'balanced' or a weight for each label")
     tables = {}
     for j, target in enumerate(targets):
         if class_weights is None or target.kind not in ("binary", "multiclass"):
@@ -214,5 +214,5 @@ def _table(chosen: Mapping[Any, Any], target: Target, labels: Sequence[str]) -> 
     except (TypeError, ValueError):
         table = np.full(len(labels), np.nan)
     if not (np.isfinite(table) & (table >= 0)).all() or not table.any():
-        raise DataError(f"class_weights of target {target.name!r} are {dict(chosen)}, expected numbers from 0 on")
+        raise FormatError(f"class_weights of target {target.name!r} are {dict(chosen)}, expected numbers from 0 on")
     return table

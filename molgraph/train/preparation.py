@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from molgraph.base.cores import cores
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import EmptyError, MismatchError, UnusedSettingError
 from molgraph.base.packed import offsets_of
 from molgraph.data.content import entity_texts
 from molgraph.data.graph_cache import Graphs
@@ -80,7 +80,7 @@ def prepare(
 
     Raises:
         DataError: nothing can be learned from the table, or the two tables do not fit together.
-        UsageError: a joiner where one column is read.
+        UnusedSettingError: a joiner where one column is read.
     """
     if not targets:
         table, valid = _bare(table), None if valid is None else _bare(valid)
@@ -88,14 +88,14 @@ def prepare(
     check_level(level_of(table.targets), chosen)
     if len(chosen) == 1 and recipe.get("joiner", "concat") != "concat":
         words = f"{recipe['joiner']} joins several columns, and the model reads one: {chosen[0][0].name}"
-        raise UsageError(words, hint="leave params.joiner out")
+        raise UnusedSettingError(words, hint="leave params.joiner out")
     how: dict[str, Any] = {"cache": cache, "workers": workers_for(table, threads), "params": recipe.get("params")}
     inputs, graphs = train_graphs(table, chosen, **how, specs=specs)
     table, readable, unread = _readable(table, inputs, graphs, "training")
     unlearned = check_targets(table, readable).unlearned if targets else {}
     part = _learnable(table, inputs, graphs, readable, unlearned)
     if not len(part.table):
-        raise DataError("no row of the table can be read", hint="look at the reasons: molgraph data audit FILE")
+        raise EmptyError("no row of the table can be read", hint="look at the reasons: molgraph data audit FILE")
     outputs = Outputs.fit(table.targets, part.y, unlearned, part.weights)
     descriptors = DescriptorScale.fit(part.table.features, part.table.feature_names, part.table.weights).unit_rows()
     classes = class_tables(table.targets, part.y, class_weights)
@@ -215,7 +215,7 @@ def _judged(
 ) -> tuple[_Part, list[str]]:
     """The validation rows that have a graph, a label to learn and a weight above 0, and what was left out."""
     if [t.name for t in table.targets] != [t.name for t in outputs.targets]:
-        raise DataError(
+        raise MismatchError(
             f"the validation part has targets {[t.name for t in table.targets]}, "
             f"the training part {[t.name for t in outputs.targets]}"
         )

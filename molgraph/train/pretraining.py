@@ -13,7 +13,7 @@ import numpy as np
 from torch import nn
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import ConflictError, UnsupportedError
 from molgraph.base.registry import get
 from molgraph.data.graph_store import InputSpec
 from molgraph.train.inference import FittedNetworks
@@ -51,7 +51,7 @@ class Start:
         """The hyper-parameters of a model that starts here: the file's for its encoder, and those that were given."""
         names, theirs = encoder_names(encoder), self.method.encoder
         if theirs not in names:
-            raise UsageError(
+            raise ConflictError(
                 f"{self.path} holds the encoder {theirs}, the model has {encoder}",
                 hint=f"leave the model out, or choose {theirs}",
             )
@@ -60,7 +60,7 @@ class Start:
         known = {name: own.get(name, p.default) for name, p in signature.items()}
         for name, value in own_params(given, theirs, len(names)).items():
             if name in known and value != known[name]:
-                raise UsageError(
+                raise ConflictError(
                     f"{name} is {value!r}, and {known[name]!r} in {self.path}",
                     hint="leave it out: an encoder that starts from a file has the file's parameters",
                 )
@@ -72,7 +72,7 @@ class Start:
         usual = inspect.signature(type(self.method)).parameters
         for name, value in self.head.items():
             if given[name] not in (usual[name].default, value):
-                raise UsageError(
+                raise ConflictError(
                     f"{name} is {given[name]!r}, and {value!r} in {self.path}",
                     hint="leave it out: a head that starts from a file has the file's size",
                 )
@@ -81,7 +81,7 @@ class Start:
     def copy_into(self, network: Network, inputs: Sequence[Input], outputs: Outputs) -> str:
         """Give the encoders of this name the file's weights, and the head its own where it suits these targets.
 
-        Returns what a model's card says of its start; raises ``UsageError`` where the features are not the file's.
+        Returns what a model's card says of its start; raises ``UnsupportedError`` where features are not the file's.
         """
         fitted, started = self.method.ready(), list[nn.Module]()
         for encoder, each in zip(network.encoders, inputs, strict=True):
@@ -90,7 +90,7 @@ class Start:
             known = each.featuriser.as_of(fitted.inputs[0].spec.featuriser).versions[0]  # an older version will do
             if replace(each.spec, featuriser=known) != fitted.inputs[0].spec:
                 theirs, here = (f"{s.featuriser} {dict(s.widths)}" for s in (fitted.inputs[0].spec, each.spec))
-                raise UsageError(
+                raise UnsupportedError(
                     f"{self.path} was trained on other features than this table's: {theirs}, here {here}",
                     hint="pretrain an encoder on data of this kind, or leave --init out",
                 )
@@ -113,7 +113,7 @@ class Start:
         try:
             head.load_state_dict({name: value.expand_as(own[name]) for name, value in theirs.items()})
         except (KeyError, RuntimeError) as error:
-            raise UsageError(
+            raise UnsupportedError(
                 f"the head in {self.path} has other widths than this model's",
                 hint="read the columns that it was pretrained on: leave descriptors and further inputs out",
             ) from error

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.chem.descriptors import NAMES, rdkit_descriptors
 from molgraph.data.table import Table
 
@@ -18,12 +18,12 @@ def with_rdkit_features(table: Table, *, workers: int | None = None) -> Table:
     """The table with the descriptors of its molecules as further features; NaN where one has no value.
 
     Raises:
-        UsageError: no column of molecules, or several.
+        UnsupportedError: no column of molecules, or several.
     """
     columns = [each for each in table.entities if each.kind == "molecule"]
     if len(columns) != 1:
         words = f"descriptors are of one column of molecules, the table has {len(columns)}"
-        raise UsageError(words, hint="leave descriptors out, or name the molecules to read as the only ones")
+        raise UnsupportedError(words, hint="leave descriptors out, or name the molecules to read as the only ones")
     found = rdkit_descriptors([str(text) for text in columns[0].values], workers=workers).x
     own = np.zeros((len(table), 0)) if table.features is None else table.features
     names = (*table.feature_names, *(PREFIX + name for name in NAMES))

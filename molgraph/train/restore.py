@@ -18,7 +18,7 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from molgraph.base import registry
 from molgraph.base.contracts import State
-from molgraph.base.errors import ModelFileError
+from molgraph.base.errors import DamagedModelError, ModelFileError
 from molgraph.data.feature_layout import D_ATOM, D_BOND, MOLECULE_SPEC, OLDER
 from molgraph.data.target_json import restore_unlearned, targets_from_json
 from molgraph.train.checkpoint import CURVES
@@ -69,13 +69,13 @@ def restore_fitted(state: State, encoder: str, build: Callable[..., Network], he
     meta, arrays = state.meta, state.arrays
     targets = targets_from_json(meta["targets"]) if head or meta["targets"] else ()
     if head != bool(targets):
-        raise ModelFileError("the model has targets that its objective does not learn")
+        raise DamagedModelError("the model has targets that its objective does not learn")
     names = tuple(str(name) for name in meta["feature_names"])
     unlearned = restore_unlearned(meta, targets) if targets else {}
     outputs = Outputs(targets, *_scales(arrays, "target", len(targets)), unlearned)
     limit = float(meta.get("feature_limit", LIMIT))
     if not 0 < limit <= LIMIT:
-        raise ModelFileError(f"the model's feature_limit is {_shown(limit)}, expected a number up to {LIMIT:g}")
+        raise DamagedModelError(f"the model's feature_limit is {_shown(limit)}, expected a number up to {LIMIT:g}")
     descriptors = DescriptorScale(names, *_scales(arrays, "feature", len(names)), limit)
     inputs = _inputs(encoder, meta)
     build = partial(build, inputs, d_extra=len(names), targets=outputs.targets)
@@ -113,14 +113,14 @@ def bounded_by(arrays: Mapping[str, np.ndarray]) -> Iterator[None]:
     """Stop a constructor, inside the block, at the first weight more, or of more numbers, than such arrays can fill.
 
     Raises:
-        ModelFileError: inside the block.
+        DamagedModelError: inside the block.
 
     Example:
         >>> with bounded_by({"weight": np.zeros((8, 8)), "bias": np.zeros(8)}):
         ...     layer = nn.Linear(2_000, 2_000)
         Traceback (most recent call last):
         ...
-        molgraph.base.errors.ModelFileError: the settings ask for weights of more or larger shapes than the file holds
+        molgraph.base.errors.DamagedModelError: the settings ask for weights of more or larger shapes than ...
     """
     here, weights = threading.get_ident(), 2 * len(arrays) + ROOM
     numbers = 2 * sum(array.size for array in arrays.values()) + (1 << 20)
@@ -130,7 +130,7 @@ def bounded_by(arrays: Mapping[str, np.ndarray]) -> Iterator[None]:
         if threading.get_ident() == here and value is not None:
             weights, numbers = weights - 1, numbers - value.numel()
             if min(weights, numbers) < 0:
-                raise ModelFileError("the settings ask for weights of more or larger shapes than the file holds")
+                raise DamagedModelError("the settings ask for weights of more or larger shapes than the file holds")
 
     hook = register_module_parameter_registration_hook(count)
     try:
@@ -145,10 +145,10 @@ def restore_network(name: str, build: Callable[[], N], arrays: Mapping[str, np.n
         expected = build().state_dict()
     given = {name.removeprefix(PREFIX): value for name, value in arrays.items() if name.startswith(PREFIX)}
     if odd := sorted(set(given) ^ set(expected)):
-        raise ModelFileError(f"the model's weights are not those of a {name}: {odd[0]!r} is missing or foreign")
+        raise DamagedModelError(f"the model's weights are not those of a {name}: {odd[0]!r} is missing or foreign")
     for key, value in given.items():
         if value.shape != (shape := tuple(expected[key].shape)):
-            raise ModelFileError(f"the weight {key!r} has shape {value.shape}, expected {shape}")
+            raise DamagedModelError(f"the weight {key!r} has shape {value.shape}, expected {shape}")
     with torch.random.fork_rng():
         network = build()
     network.load_state_dict({key: torch.from_numpy(np.array(value)) for key, value in given.items()})
@@ -162,7 +162,7 @@ def _inputs(encoder: str, meta: Mapping[str, Any]) -> tuple[Input, ...]:
         return (Input("smiles", "molecule", encoder, replace(MOLECULE_SPEC, featuriser=OLDER)),)
     inputs = tuple(Input.from_json(each) for each in meta["inputs"][:MAX_INPUTS])
     if not inputs or {each.encoder for each in inputs} != set(encoder_names(encoder)):
-        raise ModelFileError("the model's inputs are not those of its encoders")
+        raise DamagedModelError("the model's inputs are not those of its encoders")
     for each in inputs:
         made = each.featuriser.featurise([], spec=each.spec).spec
         _check_features((each.spec.featuriser, each.spec.widths), (made.featuriser, made.widths))
@@ -185,7 +185,8 @@ def _scales(arrays: Mapping[str, np.ndarray], name: str, n: int) -> tuple[np.nda
     mean, scale = (np.asarray(arrays[f"{name}.{each}"], dtype=np.float64) for each in ("mean", "scale"))
     for value in (mean, scale):
         if value.shape != (n,) or not np.isfinite(value).all():
-            raise ModelFileError(f"the model's scale of each {name} has shape {value.shape} or no numbers, not ({n},)")
+            words = f"the model's scale of each {name} has shape {value.shape} or no numbers, not ({n},)"
+            raise DamagedModelError(words)
     if not (scale > 0).all():
-        raise ModelFileError(f"the model's {name}.scale has values that are not above 0")
+        raise DamagedModelError(f"the model's {name}.scale has values that are not above 0")
     return mean, scale

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from molgraph.base.contracts import Prediction
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnknownNameError, UnsupportedError
 from molgraph.base.packed import offsets_of
 from molgraph.chem.atom_order import follow_block
 from molgraph.chem.molfile import draw_block, write_record
@@ -157,7 +157,8 @@ class Numbers(RowFormat):
 
     def chunk(self, output: Output, first: bool) -> bytes:
         if output.level != "row":
-            raise UsageError(".npy holds one number a column", hint="write values of atoms to .csv, .parquet or .sdf")
+            words = ".npy holds one number a column"
+            raise UnsupportedError(words, hint="write values of atoms to .csv, .parquet or .sdf")
         numbers = [values for values in output.columns.values() if isinstance(values, np.ndarray)]
         head = len(numbers).to_bytes(8, "little") if first else b""
         return head + np.stack(numbers, axis=1).astype("<f4").tobytes()
@@ -204,7 +205,7 @@ class SDRecords(RowFormat):
 
 
 def row_format(path: str) -> RowFormat:
-    """The format that a file's name asks for; ``-`` is csv, and an unknown ending a ``UsageError``."""
+    """The format that a file's name asks for; ``-`` is csv, and an unknown ending an ``UnknownNameError``."""
     name = Path(path).name.lower()
     if name == "-" or "." not in name:
         return Delimited(",", False)
@@ -215,7 +216,8 @@ def row_format(path: str) -> RowFormat:
     for suffix, made in known.items():
         if name.endswith(suffix):
             return made
-    raise UsageError(f"cannot write {Path(path).name!r}: unknown ending", hint="known: " + ", ".join(sorted(known)))
+    words = f"cannot write {Path(path).name!r}: unknown ending"
+    raise UnknownNameError(words, hint="known: " + ", ".join(sorted(known)))
 
 
 def _texts(values: Sequence[object] | np.ndarray | pa.ChunkedArray) -> list[str]:

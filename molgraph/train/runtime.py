@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from molgraph.base.cores import cores
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import UnknownNameError, UnsupportedError, nearest
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
@@ -43,19 +43,20 @@ def resolve_device(device: str) -> torch.device:
     name = "cuda" if device == "gpu" else device
     kind = name.partition(":")[0]
     if kind not in ("cpu", "cuda", "mps"):
-        raise UsageError(f"no device is named {device!r}", hint=nearest(device, ("cpu", "auto", "cuda", "mps")))
+        raise UnknownNameError(f"no device is named {device!r}", hint=nearest(device, ("cpu", "auto", "cuda", "mps")))
     if (kind == "cuda" and not torch.cuda.is_available()) or (kind == "mps" and not _has_mps()):
-        raise UsageError(f"this machine has no {device!r} device that torch can use", hint="use device='auto' or 'cpu'")
+        words = f"this machine has no {device!r} device that torch can use"
+        raise UnsupportedError(words, hint="use device='auto' or 'cpu'")
     try:
         return torch.device(name)
     except RuntimeError as error:
-        raise UsageError(f"no device is named {device!r}", hint="examples: cpu, cuda, cuda:1") from error
+        raise UnknownNameError(f"no device is named {device!r}", hint="examples: cpu, cuda, cuda:1") from error
 
 
 def check_precision(precision: str) -> str:
     """Lightning's word for a precision of ours."""
     if precision not in PRECISIONS:
-        raise UsageError(f"no precision is named {precision!r}", hint=nearest(precision, PRECISIONS))
+        raise UnknownNameError(f"no precision is named {precision!r}", hint=nearest(precision, PRECISIONS))
     return PRECISIONS[precision]
 
 

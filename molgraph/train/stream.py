@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from molgraph.base.contracts import Prediction
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import CellError, ConflictError, FormatError
 from molgraph.base.paths import atomic_write, storage_error
 from molgraph.base.printable import printable
 from molgraph.base.progress import bar
@@ -98,13 +98,13 @@ def predict_stream(
         columns_of_input: ``smiles``, ``id``, ``features`` as in ``read_table``.
 
     Raises:
-        DataError: a row that cannot be predicted, with ``on_error="stop"``.
+        CellError: a row that cannot be predicted, with ``on_error="stop"``.
         StorageError: the disk is full, or the file cannot be written; what was done is kept for the next run.
     """
     started, path = time.perf_counter(), os.fspath(out)
     file = isinstance(source, str | os.PathLike) and os.path.isfile(source)
     if file and os.path.realpath(source) == os.path.realpath(path):
-        raise UsageError(f"{path} is the file that is read", hint="name another output")
+        raise ConflictError(f"{path} is the file that is read", hint="name another output")
     run = repr((__version__, model_hash, chunk_rows, on_error == "drop", keep_columns, columns_of_input))
     how = (row_format(path), on_error, chunk_rows, keep_columns, columns_of_input)
     job = _Job(model, source, *how, run, Streamed(path, coverage=getattr(model, "coverage", None)))
@@ -150,7 +150,7 @@ def _write_chunks(job: _Job, folder: ChunkFolder) -> None:
 def _write_straight(job: _Job, path: str) -> None:
     """Write to standard output or a device, chunk by chunk."""
     if not job.writer.plain:
-        raise DataError(f"{path} cannot hold that format", hint="name an ordinary file, or choose csv")
+        raise FormatError(f"{path} cannot hold that format", hint="name an ordinary file, or choose csv")
     terminal = path == "-" and sys.stdout.isatty()
     with nullcontext(sys.stdout.buffer) if path == "-" else atomic_write(path, buffering=0) as file:
         for _, _, data, _ in _predicted(job, lambda number, key: None):
@@ -200,7 +200,7 @@ def _chunk(job: _Job, number: int, rows: SourceRows, prediction: Prediction) -> 
     ok = prediction.ok
     if job.on_error == "stop" and not ok.all():
         row = int(np.flatnonzero(~ok)[0])
-        raise DataError(
+        raise CellError(
             f"{row_name(number * job.chunk_rows + row, prediction.ids[row])}: {prediction.reason[row]}",
             hint="--on-error keep writes such rows with their reason, --on-error drop leaves them out",
         )

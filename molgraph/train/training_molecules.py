@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.base.errors import ModelFileError
+from molgraph.base.errors import DamagedModelError
 from molgraph.data.splits.structures import entity_keys
 from molgraph.data.table import Table
 
@@ -43,5 +43,5 @@ def distinct(hashes: np.ndarray) -> np.ndarray | None:
 def checked(array: Any) -> np.ndarray | None:
     """The array of a model file, which nobody trusts; None where the file is older and has none."""
     if array is not None and (array.dtype != np.uint64 or array.ndim != 1 or (array[1:] <= array[:-1]).any()):
-        raise ModelFileError(f"the model file's array {ARRAY!r} is no sorted list of hashes")
+        raise DamagedModelError(f"the model file's array {ARRAY!r} is no sorted list of hashes")
     return array

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from molgraph.base.contracts import Prediction
-from molgraph.base.errors import DataError, MolgraphError, UsageError
+from molgraph.base.errors import LabelError, MolgraphError, UnsupportedError
 from molgraph.base.ranges import Range
 from molgraph.data.splits import split_table
 from molgraph.data.table import Table
@@ -74,7 +74,7 @@ class Conformal(Wrapper):
     def hold_out(self, table: Table) -> tuple[Table, Table | None]:
         """A share of the rows, such as those of other scaffolds."""
         if not any(target.kind in NUMBERS for target in table.row_targets):
-            raise UsageError("conformal gives intervals of numbers, and no target is one", hint="leave it out")
+            raise UnsupportedError("conformal gives intervals of numbers, and no target is one", hint="leave it out")
         fractions = (1 - self.share, 0.0, self.share)
         try:
             made = split_table(table, self.split, fractions=fractions, seed=self.seed, quiet=True)
@@ -114,5 +114,5 @@ class Conformal(Wrapper):
         rank = math.ceil((len(scores) + 1) * self.coverage)
         if rank > len(scores):
             words = f"{len(scores)} labels are held out, too few for a coverage of {self.coverage:g}"
-            raise DataError(words, hint=f"set share higher than {self.share:g}, or coverage lower")
+            raise LabelError(words, hint=f"set share higher than {self.share:g}, or coverage lower")
         return float(scores[rank - 1])

@@ -11,7 +11,7 @@ import pandas as pd
 
 from molgraph.base import registry
 from molgraph.base.contracts import Method, Prediction, State
-from molgraph.base.errors import ModelFileError, UsageError
+from molgraph.base.errors import DamagedModelError, NotFittedError
 from molgraph.base.parameters import check_types
 from molgraph.base.seeds import derive
 from molgraph.data.graph_cache import Graphs
@@ -126,21 +126,21 @@ class Wrapper(Method):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Rebuild all parts; raises ``ModelFileError`` where one is not whole or of another method."""
+        """Rebuild all parts; raises ``DamagedModelError`` where one is not whole or of another method."""
         with refused(TORN.format(cls.name)):
             wrapper = cls(**state.meta["params"])
             metas, name = list(state.meta["members"]), str(state.meta["member"])
         dicts = all(isinstance(each, Mapping) for each in metas)
         if not 1 <= len(metas) <= LARGEST or not dicts or name == cls.name or name not in registry.names("method"):
             words = f"the {cls.name} has {len(metas)} members of the method {name[:60]!r}, which cannot be"
-            raise ModelFileError(words)
+            raise DamagedModelError(words)
         member, own = registry.get("method", name), state.by_owner()
         for each in metas:
             check_types(member, each.get("params", {}))
         wrapper.fitted = [member.from_state(State(own.get(f"member-{i}", {}), m)) for i, m in enumerate(metas)]
         wrapper.learned, wrapper.notes = own.get("learned", {}), _notes(wrapper.fitted)
         if {*wrapper.learned} != {*cls.learns}:
-            raise ModelFileError(TORN.format(cls.name))
+            raise DamagedModelError(TORN.format(cls.name))
         return wrapper
 
     def graph_inputs(self) -> tuple[Input, ...]:
@@ -161,7 +161,7 @@ class Wrapper(Method):
 
     def _ready(self) -> list[Method]:
         if not self.fitted:
-            raise UsageError(f"this {self.name} has not learned anything yet", hint="call fit(table) first")
+            raise NotFittedError(f"this {self.name} has not learned anything yet", hint="call fit(table) first")
         return self.fitted
 
     def _fresh(self) -> list[Method]:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError
 from molgraph.base.seeds import generator
 
 AXES = 16  # of the latent vectors' principal axes, that the process stands on
@@ -53,7 +53,7 @@ def search_pool(
         seed: the same seed gives the same order where the oracle gives the same values.
 
     Raises:
-        UsageError: no vectors, or vectors that are not finite, or no budget.
+        BadValueError: no vectors, or vectors that are not finite, or no budget.
 
     Example:
         >>> line = np.linspace(-1, 1, 50)[:, None]
@@ -64,7 +64,7 @@ def search_pool(
     latents = np.asarray(latents, dtype=np.float64)
     if latents.ndim != 2 or not len(latents) or not np.isfinite(latents).all() or budget < 1:
         words = f"a search of {budget} queries among vectors of the shape {[*latents.shape]}"
-        raise UsageError(words, hint="give finite vectors [n, d], and 1 query or more")
+        raise BadValueError(words, hint="give finite vectors [n, d], and 1 query or more")
     budget = min(budget, len(latents))
     x, rng = _axes(latents), generator(seed, "pool")
     order = rng.permutation(len(x))[: budget if how == "random" else min(n_first, budget)].tolist()

@@ -23,7 +23,7 @@ from typing import Any
 import pandas as pd
 
 from molgraph.base.csv_text import csv_text
-from molgraph.base.errors import DataError
+from molgraph.base.errors import FormatError, MismatchError
 from molgraph.base.paths import atomic_write
 from molgraph.evaluate.benchmark.published_record import ABOUT, FORMAT, PACKED
 from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe
@@ -40,7 +40,7 @@ def join_records(old: Path | None, new: Path) -> None:
     ``old``, which may be of another recipe. That of ``new`` stands; it may have more methods, which may skip others.
 
     Raises:
-        DataError: they are records of different recipes, or of different data or folds.
+        MismatchError: they are records of different recipes, or of different data or folds.
     """
     recipe, scores = BenchRecipe.from_toml(new / RECIPE), read_scores(new / PACKED)
     about = json.loads((new / ABOUT).read_text(encoding="utf-8"))
@@ -65,7 +65,7 @@ def _joined(
     both = tuple(m for m in own if m.row in {each.row for each in theirs})
     told = (each.model_copy(update={"method": _unskipped(rows)}) for each, rows in ((recipe, both), (before, theirs)))
     if next(told) != next(told):
-        raise DataError(
+        raise MismatchError(
             f"{old} is a record of another recipe than the new one",
             hint="compute all of its boards again, or delete the old record first",
         )
@@ -114,7 +114,8 @@ def _places(frame: pd.DataFrame) -> Iterable[tuple[str, str]]:
 def _check_same_data(frame: pd.DataFrame) -> None:
     for column, keys in (("data_hash", ["dataset"]), ("split_hash", [*BOARD, "repeat", "fold"])):
         if len(bad := frame.groupby(keys)[column].nunique().loc[lambda n: n > 1]):
-            raise DataError(f"the records differ in the {column} of {bad.index[0]}", hint="delete the old record first")
+            words = f"the records differ in the {column} of {bad.index[0]}"
+            raise MismatchError(words, hint="delete the old record first")
 
 
 def _about(
@@ -125,7 +126,7 @@ def _about(
 ) -> dict[str, Any]:
     """What both know beside the scores; of a board of which ``new`` gives a row, what that knows."""
     if {old["format"], new["format"]} != {FORMAT}:
-        raise DataError(f"a record's format is not {FORMAT!r}", hint="was it written by this version?")
+        raise FormatError(f"a record's format is not {FORMAT!r}", hint="was it written by this version?")
     listed = {
         key: [e for e in old[key] if tuple(e[:2]) not in own] + [e for e in new[key] if tuple(e[:2]) in own]
         for key in ("ceilings", "errors")

@@ -13,7 +13,7 @@ import pytest
 
 import molgraph
 from molgraph.base.contracts import Target
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError, UnknownNameError
 from molgraph.base.packed import Packed
 from molgraph.base.recipe_keys import GENERATOR_KEYWORDS, KEYWORDS, PRETRAIN_KEYWORDS
 from molgraph.base.run_config import RunConfig
@@ -40,9 +40,9 @@ def test_load_says_where_and_how_a_model_runs(ensemble: bool, tmp_path: Path) ->
     plain = molgraph.load(path)
     for part in getattr(plain.method, "members", [plain.method]):
         assert (part.device, part.threads, part.precision) == ("cpu", None, "float32")
-    for wrong in ({"device": "gpux"}, {"precision": "float8"}):
-        with pytest.raises(UsageError, match=r"named|expected 'float32' or 'bfloat16'"):
-            molgraph.load(path, **wrong)
+    for key, wrong, error in (("device", "gpux", UnknownNameError), ("precision", "float8", BadValueError)):
+        with pytest.raises(error, match=wrong):
+            molgraph.load(path, **{key: wrong})
 
 
 def test_the_recipe_is_the_methods_signature() -> None:

@@ -12,7 +12,7 @@ import molgraph
 from molgraph.api.baselines import check_keep
 from molgraph.api.results import TrainingResult, choose
 from molgraph.base.contracts import Method, Prediction, Target
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import ConflictError
 from molgraph.base.run_config import RunConfig
 from molgraph.data.table import Table, make_table
 from molgraph.train.model import Model
@@ -91,17 +91,17 @@ def test_several_targets_ties_and_missing_scores() -> None:
 
 
 @pytest.mark.parametrize(
-    ("recipe", "keep", "words"),
+    ("recipe", "keep", "noun"),
     [
-        ({"model": {"name": "random_forest"}}, "baseline", "random_forest has none"),
-        ({"training": {"baseline": False}}, "baseline", "--no-baseline trains none"),
-        ({"data": {"smiles": ["drug"], "sequence": "protein"}}, "baseline", "pairs have none"),
-        ({"data": {"smiles": ["solute", "solvent"]}}, "baseline", "pairs have none"),
-        ({"split": {"fractions": [0.9, 0, 0.1]}}, "best", "the fractions leave none"),
+        ({"model": {"name": "random_forest"}}, "baseline", "random_forest"),
+        ({"training": {"baseline": False}}, "baseline", "--no-baseline"),
+        ({"data": {"smiles": ["drug"], "sequence": "protein"}}, "baseline", "pairs"),
+        ({"data": {"smiles": ["solute", "solvent"]}}, "baseline", "pairs"),
+        ({"split": {"fractions": [0.9, 0, 0.1]}}, "best", "fractions"),
     ],
 )
-def test_what_cannot_be_kept_is_refused_before_the_training(recipe: dict, keep: str, words: str) -> None:
-    with pytest.raises(UsageError, match=words):
+def test_what_cannot_be_kept_is_refused_before_the_training(recipe: dict, keep: str, noun: str) -> None:
+    with pytest.raises(ConflictError, match=noun):
         check_keep(RunConfig.from_dict(recipe), keep)
     check_keep(RunConfig.from_dict(recipe), "all")
     check_keep(RunConfig(), keep)

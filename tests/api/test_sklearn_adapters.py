@@ -12,7 +12,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from molgraph import MoleculeClassifier, MoleculeRegressor
-from molgraph.base.errors import DataError, UsageError
+from molgraph.api.sklearn_adapters import InputError
+from molgraph.base.errors import BadValueError, UnknownNameError, UnsupportedError
 
 SMILES = [f"{'C' * n}{tail}" for n in range(1, 11) for tail in ("", "O", "N", "c1ccccc1")]
 SIZE = np.array([float(len(s)) for s in SMILES])
@@ -75,12 +76,12 @@ def test_several_targets_and_missing_values() -> None:
 
 @pytest.mark.parametrize("bad", ["C(C", "", "CN(C)(C)C"])
 def test_invalid_molecules(bad: str) -> None:
-    with pytest.raises(DataError, match="molecule 40 cannot be read"):
+    with pytest.raises(InputError, match="molecule 40"):
         MoleculeRegressor("random_forest", **FAST).fit([*SMILES, bad], [*SIZE, 1000.0])
     model = MoleculeRegressor("random_forest", invalid="impute", **FAST).fit([*SMILES, bad], [*SIZE, 1000.0])
     assert model.predict([bad, "CC"])[0] == pytest.approx(SIZE.mean())
     clean = MoleculeRegressor("random_forest", **FAST).fit(SMILES, SIZE)
-    with pytest.raises(DataError, match="molecule 1 cannot be read"):
+    with pytest.raises(InputError, match="molecule 1"):
         clean.predict(["CC", bad])
     classes = MoleculeClassifier("random_forest", invalid="impute", **FAST).fit([*SMILES, bad], [*KIND, "other"])
     shares = [np.mean(c == KIND) for c in classes.classes_]
@@ -88,19 +89,19 @@ def test_invalid_molecules(bad: str) -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(UsageError, match="no parameter 'dept'"):
+    with pytest.raises(UnknownNameError, match="dept"):
         MoleculeRegressor("dmpnn").set_params(dept=3)
-    with pytest.raises(UsageError, match="no model is named"):
+    with pytest.raises(UnknownNameError, match="dmpn"):
         MoleculeRegressor("dmpn").fit(SMILES, SIZE)
-    with pytest.raises(UsageError, match="invalid is 'zero'"):
+    with pytest.raises(BadValueError, match="zero"):
         MoleculeRegressor("random_forest", invalid="zero").fit(SMILES, SIZE)  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="one class alone"):
+    with pytest.raises(InputError, match="one class"):
         MoleculeClassifier("random_forest").fit(SMILES, np.ones(40))
-    with pytest.raises(DataError, match="X is one text"):
+    with pytest.raises(InputError, match="one text"):
         MoleculeRegressor("random_forest").fit("CCO", [1.0])
-    with pytest.raises(DataError, match="not numbers"):
+    with pytest.raises(InputError, match="not numbers"):
         MoleculeRegressor("random_forest").fit(SMILES, KIND)
-    with pytest.raises(DataError, match="X has 40 molecules"):
+    with pytest.raises(InputError, match="40 molecules"):
         MoleculeRegressor("random_forest").fit(SMILES, SIZE[:3])
 
 
@@ -118,11 +119,11 @@ def test_a_missing_value_is_an_error_as_in_scikit_learn(missing) -> None:
     sizes = [missing if i == 3 else v for i, v in enumerate(SIZE)]
     for adapter, y in ((MoleculeClassifier, words), (MoleculeRegressor, sizes)):
         for wrap in (list, pd.Series, lambda values: np.array(values, dtype=object)):
-            with pytest.raises(ValueError, match=r"y contains NaN: 1 of 40 .* first is 3"):
+            with pytest.raises(InputError, match=r"NaN: 1 of 40 .* 3\n"):
                 adapter("random_forest", **FAST).fit(SMILES, wrap(y))
     both = np.column_stack([SIZE, SIZE])
     both[3] = np.nan
-    with pytest.raises(ValueError, match="y contains NaN"):
+    with pytest.raises(InputError, match="NaN"):
         MoleculeRegressor("random_forest", **FAST).fit(SMILES, both)
 
 
@@ -131,7 +132,7 @@ def test_standard_deviations_are_given_by_models_that_have_them() -> None:
     mean, std = model.predict([*SMILES[:3], "C(C"], return_std=True)
     assert np.array_equal(mean, model.predict([*SMILES[:3], "C(C"])) and mean.shape == std.shape == (4,)
     assert (std > 0).all() and std[3] == pytest.approx(SIZE.std())
-    with pytest.raises(UsageError, match="gives no standard deviation"):
+    with pytest.raises(UnsupportedError, match="random_forest"):
         MoleculeRegressor("random_forest", **FAST).fit(SMILES, SIZE).predict(SMILES, return_std=True)
 
 
@@ -140,10 +141,10 @@ def test_what_scikit_learn_expects_of_refusals(adapter) -> None:
     from sklearn.utils.estimator_checks import check_estimators_unfitted  # imports scipy's and its own tests
 
     check_estimators_unfitted(adapter.__name__, adapter("random_forest"))
-    with pytest.raises(DataError, match="X and y are empty") as refused:
+    with pytest.raises(InputError, match="empty") as refused:
         adapter("random_forest").fit([], [])
     assert isinstance(refused.value, ValueError)
-    with pytest.raises(ValueError, match="cannot be read"):
+    with pytest.raises(ValueError, match="molecule 40"):
         adapter("random_forest").fit([*SMILES, "C(C"], [*(np.arange(41) % 2)])
 
 
@@ -156,7 +157,7 @@ def test_a_weight_that_is_none_is_refused(model: str, weight, words: str) -> Non
             adapter(model).fit(SMILES, y, sample_weight=weights)
         with pytest.raises(ValueError, match="sample_weight has shape"):
             adapter(model).fit(SMILES, y, sample_weight=weights[:3] if words != "not numbers" else [1.0])
-    with pytest.raises(DataError, match="text and numbers"):
+    with pytest.raises(InputError, match="text and numbers"):
         MoleculeClassifier(model).fit(SMILES, [*KIND[1:], 3])
 
 
@@ -167,9 +168,9 @@ def test_molecules_of_rdkit() -> None:
     for X in (mols, pd.Series(mols), np.array(mols, dtype=object)[:, None], pd.DataFrame({"mol": mols})):
         assert np.array_equal(model.predict(X), expected)
     assert cross_val_predict(model, mols, SIZE, cv=2).shape == (40,)
-    with pytest.raises(DataError, match="molecule 1 cannot be read: '5': a number, not SMILES text"):
+    with pytest.raises(InputError, match=r"molecule 1 .*'5'"):
         model.predict(["C", 5])
-    with pytest.raises(DataError, match="a number, not SMILES text"):
+    with pytest.raises(InputError, match="'5'"):
         model.fit([*SMILES, 5], [*SIZE, 1.0])
 
 

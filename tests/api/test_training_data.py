@@ -11,7 +11,7 @@ import pytest
 
 import molgraph
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError
+from molgraph.base.errors import AmbiguousColumnError
 from molgraph.base.seeds import generator
 from molgraph.data.editions import curate
 from molgraph.data.table import make_table
@@ -28,7 +28,7 @@ def pairs(column: list[str]) -> pd.DataFrame:
 
 def test_a_column_of_proteins_is_read_or_left_out_by_name() -> None:
     frame, options = pairs(proteins(30)), {"targets": ["Y"], "model": "mean", "split": "random", "baseline": False}
-    with pytest.raises(DataError, match="'Protein'") as caught:
+    with pytest.raises(AmbiguousColumnError, match="Protein") as caught:
         molgraph.train(frame, **options)
     assert "--sequence Protein" in caught.value.hint and "--input drug" in caught.value.hint
     assert molgraph.train(frame, inputs=["drug"], **options).table.entities[0].name == "drug"

@@ -111,7 +111,7 @@ def test_processes_share_a_folder(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError):
+    with pytest.raises(StorageError, match="file"):
         ask(tmp_path / "file", SMILES)
 
 

@@ -12,7 +12,7 @@ import pytest
 from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, TargetModel, TargetPrediction
 from molgraph.auxiliary.tabular.features import Features
 from molgraph.base.contracts import State, Target
-from molgraph.base.errors import ModelFileError, UsageError
+from molgraph.base.errors import BadValueError, DamagedModelError, NotFittedError
 from molgraph.data.table import make_table
 from tests.tiny import mixed, series
 
@@ -42,7 +42,7 @@ class Shrunk(TabularMethod):
 
     def check_params(self) -> None:
         if not self.shrink >= 0:
-            raise UsageError("shrink is negative")
+            raise BadValueError("shrink is negative")
 
     def feature_choice(self) -> Features:
         return Features("morgan", 2, self.n_bits)
@@ -61,19 +61,19 @@ def test_a_method_of_a_few_lines_fits_predicts_and_is_stored() -> None:
     state = method.state()
     again = Shrunk.from_state(State(dict(state.arrays), state.meta))
     assert again.predict(table).value.tobytes() == found.value.tobytes() and again.get_params() == method.get_params()
-    with pytest.raises(ModelFileError, match="level"):
+    with pytest.raises(DamagedModelError, match="level"):
         Shrunk.from_state(State({k: v for k, v in state.arrays.items() if "level" not in k}, state.meta))
-    with pytest.raises(UsageError, match="negative"):
+    with pytest.raises(BadValueError, match="shrink"):
         Shrunk(shrink=-1.0).fit(table)
 
 
 def test_fit_changes_the_method_alone_and_a_fitted_one_can_be_pickled() -> None:
     table, method = series(24), Shrunk()
-    with pytest.raises(UsageError, match="not been fitted"):
+    with pytest.raises(NotFittedError):
         _ = method.fitted
     data = TargetData(Target("y"), np.zeros((2, 4)), np.array([1.0, 3.0]), None, np.arange(2))
     assert method.fit_target(data).level.tolist() == [2.0]
-    with pytest.raises(UsageError, match="not been fitted"):  # fitting a target leaves the method as it was
+    with pytest.raises(NotFittedError):  # fitting a target leaves the method as it was
         _ = method.fitted
     method.fit(table)
     again = pickle.loads(pickle.dumps(method))

@@ -19,7 +19,7 @@ from molgraph.auxiliary.svm import SupportVectors
 from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
 from molgraph.base import registry
 from molgraph.base.contracts import Target
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError
 from molgraph.base.registry import names
 from molgraph.base.search_space import Categorical
 from molgraph.chem.tanimoto import tanimoto
@@ -178,7 +178,7 @@ def test_a_column_that_is_not_used_is_said() -> None:
     "method", [NearestNeighbours(k=0), SupportVectors(cost=0), Linear(alpha=0), GaussianProcess(pseudo_count=1)]
 )
 def test_settings_that_cannot_be_are_refused(method) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(BadValueError):
         method.fit(TRAIN)
 
 

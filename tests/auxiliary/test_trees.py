@@ -15,7 +15,7 @@ from molgraph.auxiliary.tabular import StoredTarget
 from molgraph.auxiliary.tabular import trees as trees_module
 from molgraph.auxiliary.tabular.trees import MeanOfTrees
 from molgraph.base.contracts import Target
-from molgraph.base.errors import ModelFileError
+from molgraph.base.errors import DamagedModelError, ModelFileError
 from molgraph.train.archive import refused
 
 
@@ -132,7 +132,7 @@ BREAKS: dict[str, Callable[[dict[str, np.ndarray]], object]] = {
 def test_a_broken_forest_is_refused(name: str) -> None:
     arrays = _stump()
     BREAKS[name](arrays)
-    with pytest.raises(ModelFileError):
+    with pytest.raises(DamagedModelError):
         _load(arrays, 2)
 
 
@@ -140,7 +140,7 @@ def test_a_tree_that_points_back_is_refused() -> None:
     arrays = _stump()
     arrays["offsets"] = np.array([0, 4])
     arrays["left"] = np.array([1, 0, 1, 0], np.int32)  # node 2 back to node 1
-    with pytest.raises(ModelFileError, match="outside itself"):
+    with pytest.raises(DamagedModelError, match="outside itself"):
         _load(arrays, 2)
 
 

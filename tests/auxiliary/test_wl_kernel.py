@@ -10,7 +10,7 @@ import pytest
 from sklearn.svm import SVC
 
 from molgraph.auxiliary.wl_kernel import WLKernel, color_counts
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.table import Entities, Table, Target
 from molgraph.data.featurize_graph import Graphs
 from molgraph.data.graph_values import Graph
@@ -68,7 +68,7 @@ def test_the_machine_is_scikit_learns_and_new_colours_count_in_the_length() -> N
 
 
 def test_two_columns_are_refused() -> None:
-    with pytest.raises(UsageError, match="reads one molecule or graph a row"):
+    with pytest.raises(UnsupportedError, match="2 columns"):
         WLKernel().fit(replace(table_of(random_graphs(4)), entities=table_of(random_graphs(4)).entities * 2))
 
 

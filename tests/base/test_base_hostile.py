@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from molgraph.base.errors import DataError, MolgraphError, UsageError
+from molgraph.base.errors import BadValueError, DataError, FormatError, MissingOptionError, UsageError
 from molgraph.base.run_config import RunConfig
 from molgraph.base.toml_config import parse_json, parse_toml
 from molgraph.data.cards import read_card
@@ -27,7 +27,7 @@ def test_set_takes_it_or_says_why_not(key: str, text: str) -> None:
         return
     if (key, text) == ("learning_rate", str(2**63)):
         return  # a number like others
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises((BadValueError, MissingOptionError)) as caught:
         RunConfig().override(f"{key}={text}")
     assert len(str(caught.value)) < 1000
 
@@ -36,24 +36,24 @@ def test_set_takes_it_or_says_why_not(key: str, text: str) -> None:
 def test_a_recipe_file_and_a_card_say_it(tmp_path: Path, value: str) -> None:
     path = tmp_path / "r.toml"
     path.write_text(f"[training]\nepochs = {value}\n")
-    with pytest.raises(UsageError, match="is not TOML"):
+    with pytest.raises(UsageError, match="TOML"):
         RunConfig.from_toml(path)
-    with pytest.raises(DataError, match="is not TOML"):
+    with pytest.raises(FormatError, match=path.name):
         read_card(path)
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(DataError, match="is not TOML"):
+    with pytest.raises(FormatError, match=path.name):
         read_card(path)
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="a device that gives bytes without end")
 def test_a_recipe_without_end_is_refused() -> None:
-    with pytest.raises(UsageError, match="is not TOML: it is longer than 10,000,000 characters"):
+    with pytest.raises(UsageError, match="10,000,000"):
         RunConfig.from_toml("/dev/zero")
 
 
 def test_python_numbers_without_end_are_shown_shortened() -> None:
     for value in (10**5000, [10**5000], "x" * 9999):
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(BadValueError) as caught:
             RunConfig.from_dict({"training": {"epochs": value}})
         assert len(str(caught.value)) < 400
 
@@ -65,9 +65,8 @@ def test_json_without_end_is_a_value_error_and_a_split_of_it_is_refused(tmp_path
     path = tmp_path / "split.json"
     path.write_text(text)
     table = read_table({"smiles": ["C", "CC", "CCC"]})
-    for recipe in ("file", "published"):
-        with pytest.raises(MolgraphError):
-            split_table(table, recipe, path=str(path))
+    with pytest.raises(FormatError, match=path.name):
+        split_table(table, "file", path=str(path))
 
 
 def test_cells_without_end(tmp_path: Path) -> None:

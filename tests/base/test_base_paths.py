@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from molgraph.base import paths
-from molgraph.base.errors import StorageError
+from molgraph.base.errors import CannotWriteError
 from molgraph.base.paths import atomic_write
 
 
@@ -70,11 +70,11 @@ def test_a_pipe_is_written_through(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("where", "hint"),
-    [("missing/a.txt", "does not exist"), (".", "name a file"), ("a.txt/b.txt", "file, not a folder")],
+    [("missing/a.txt", "does not exist"), (".", "name a file"), ("a.txt/b.txt", "not a folder")],
 )
 def test_a_place_that_cannot_be_written_says_why(tmp_path: Path, where: str, hint: str) -> None:
     (tmp_path / "a.txt").write_text("x")
-    with pytest.raises(StorageError, match=hint), atomic_write(tmp_path / where) as file:
+    with pytest.raises(CannotWriteError, match=hint), atomic_write(tmp_path / where) as file:
         file.write(b"x")
     assert os.listdir(tmp_path) == ["a.txt"]
 
@@ -82,7 +82,7 @@ def test_a_place_that_cannot_be_written_says_why(tmp_path: Path, where: str, hin
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_without_permission_says_so(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    with pytest.raises(StorageError, match="permissions"), atomic_write(tmp_path / "a") as file:
+    with pytest.raises(CannotWriteError, match="permissions"), atomic_write(tmp_path / "a") as file:
         file.write(b"x")
 
 

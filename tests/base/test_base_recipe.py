@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from molgraph.base.errors import StorageError, UsageError
+from molgraph.base.errors import BadValueError, MissingFileError, MissingOptionError, UnknownNameError, UsageError
 from molgraph.base.run_config import RunConfig
 
 text = st.text(max_size=30).filter(lambda s: not any(0xD800 <= ord(c) <= 0xDFFF for c in s))
@@ -60,27 +60,27 @@ def test_to_toml_writes_a_file_that_reads_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "error", "words"),
+    ("content", "error", "noun"),
     [
-        ("[training]\nepoch = 3", UsageError, "did you mean 'epochs'"),
-        ("[trainign]\nepochs = 3", UsageError, "did you mean 'training'"),
-        ("[training]\nepochs = 0", UsageError, "training.epochs"),
-        ("[training]\nlearning_rate = nan", UsageError, "learning_rate"),
-        ('[training]\nprecision = "float16"', UsageError, "float32"),
-        ("[split]\nfractions = [0.5, 0.2, 0.2]", UsageError, "sum to 1"),
-        ("[split]\nfractions = [0.0, 0.5, 0.5]", UsageError, "first above 0"),
+        ("[training]\nepoch = 3", UnknownNameError, "'epochs'"),
+        ("[trainign]\nepochs = 3", UnknownNameError, "'training'"),
+        ("[training]\nepochs = 0", BadValueError, "training.epochs"),
+        ("[training]\nlearning_rate = nan", BadValueError, "learning_rate"),
+        ('[training]\nprecision = "float16"', BadValueError, "float32"),
+        ("[split]\nfractions = [0.5, 0.2, 0.2]", BadValueError, "sum to 1"),
+        ("[split]\nfractions = [0.0, 0.5, 0.5]", BadValueError, "first above 0"),
         ("epochs: 3", UsageError, "not TOML"),
-        ("model = 3", UsageError, "model"),
+        ("model = 3", BadValueError, "model"),
     ],
 )
-def test_a_wrong_file_is_one_clear_sentence(tmp_path: Path, content: str, error: type[Exception], words: str) -> None:
+def test_a_wrong_file_is_one_clear_sentence(tmp_path: Path, content: str, error: type[Exception], noun: str) -> None:
     (tmp_path / "r.toml").write_text(content)
-    with pytest.raises(error, match=words):
+    with pytest.raises(error, match=noun):
         RunConfig.from_toml(tmp_path / "r.toml")
 
 
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="there is no recipe"):
+    with pytest.raises(MissingFileError, match=r"none\.toml"):
         RunConfig.from_toml(tmp_path / "none.toml")
 
 
@@ -121,25 +121,24 @@ def test_overrides_add_up_and_the_last_wins() -> None:
 
 
 @pytest.mark.parametrize(
-    ("assignment", "words"),
+    ("assignment", "error", "noun"),
     [
-        ("epoch=3", "did you mean 'epochs'"),
-        ("training.epoch=3", "did you mean 'training.epochs'"),
-        ("seed=3", "split.seed or training.seed"),
-        ("epochs", "key=value"),
-        ("=3", "key=value"),
-        ("epochs=many", "training.epochs"),
-        ("epochs=0", "greater than or equal to 1"),
-        ("fractions=1,2", "split.fractions"),
-        ("depth=4", "'depth' is a parameter of dmpnn\n  write it params.depth=..."),
-        ("dept=4", "did you mean 'params.depth'"),
-        ("on_error=hide", "'keep', 'drop' or 'stop'"),
+        ("epoch=3", UnknownNameError, "'epochs'"),
+        ("training.epoch=3", UnknownNameError, "'training.epochs'"),
+        ("seed=3", UnknownNameError, "split.seed or training.seed"),
+        ("epochs", BadValueError, "'epochs'"),
+        ("=3", BadValueError, "'=3'"),
+        ("epochs=many", BadValueError, "training.epochs"),
+        ("epochs=0", BadValueError, "training.epochs"),
+        ("fractions=1,2", MissingOptionError, "split.fractions"),
+        ("depth=4", UnknownNameError, "params.depth="),
+        ("dept=4", UnknownNameError, "'params.depth'"),
+        ("on_error=hide", BadValueError, "on_error"),
     ],
 )
-def test_a_wrong_override_is_one_clear_sentence(assignment: str, words: str) -> None:
-    with pytest.raises(UsageError) as caught:
+def test_a_wrong_override_is_one_clear_sentence(assignment: str, error: type[Exception], noun: str) -> None:
+    with pytest.raises(error, match=noun):
         RunConfig().override(assignment)
-    assert words in str(caught.value)
 
 
 def test_nothing_edits_a_recipe() -> None:

@@ -53,7 +53,7 @@ def test_a_call_ends_and_the_next_one_is_answered() -> None:
     start = time.process_time()
     found = map_molecules(loop, [CHAIN, "N" * 600, "O"], lambda text, reason: -1, seconds=0.2)
     assert found == [-1, 600, 1] and time.process_time() - start < 1
-    with pytest.raises(TooHardError, match=r"takes longer than 0\.2 s"):
+    with pytest.raises(TooHardError, match=r"0\.2 s"):
         bounded.bounded(loop, CHAIN, seconds=0.2)
     with pytest.raises(TooHardError, match="crashes"):
         bounded.bounded(crash, CHAIN)

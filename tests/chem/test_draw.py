@@ -39,13 +39,13 @@ def test_groups_are_coloured_and_named_in_a_legend() -> None:
     discs = [each.get("style", "") for each in root.iter(f"{SVG}ellipse")]
     assert [sum(group_colour(group).upper() in style for style in discs) for group in (7, 12)] == [2, 1]
     assert "cannot be read" in draw_molecule("C(C", groups=[0, 0])
-    with pytest.raises(ValueError, match="2 groups for 3 atoms"):
+    with pytest.raises(ValueError, match="2 groups"):
         draw_molecule("CCO", groups=[0, 1])
     pale = ElementTree.fromstring(draw_molecule("CCO", groups=[7, 7, 12], shares=[0.5, 1, 1]))
     discs = [each.get("style", "") for each in pale.iter(f"{SVG}ellipse")]
     colours = ("#F7D3EA", group_colour(7).upper(), group_colour(12).upper())  # the first 0.6 of the second on white
     assert [sum(colour in style for style in discs) for colour in colours] == [1, 1, 1]
-    with pytest.raises(ValueError, match="1 shares for 3 atoms"):
+    with pytest.raises(ValueError, match="1 shares"):
         draw_molecule("CCO", groups=[7, 7, 12], shares=[0.5])
 
 
@@ -53,5 +53,5 @@ def test_bonds_are_marked_paler_where_less() -> None:
     root = ElementTree.fromstring(draw_molecule("CCO", bonds={(0, 1): 1.0, (2, 1): 0.0}))
     fills = " ".join(each.get("style", "") for each in root.iter(f"{SVG}path"))
     assert BOND_COLOUR.upper() in fills and "#FFFFFF" in fills
-    with pytest.raises(ValueError, match="atoms 0 and 2 have no bond"):
+    with pytest.raises(ValueError, match="0 and 2"):
         draw_molecule("CCO", bonds={(0, 2): 1.0})

@@ -10,7 +10,7 @@ from rdkit import Chem
 from rdkit.Chem.MolStandardize import rdMolStandardize
 
 from molgraph.base import registry
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnknownNameError
 from molgraph.chem.smiles import parse_smiles, quiet
 from molgraph.chem.standardise import has_dot_or_charge, preset, standardise_smiles
 from molgraph.data.sources.builtin import nci
@@ -102,9 +102,9 @@ def test_any_text_comes_out(texts: list[str], name: str) -> None:
 
 def test_unknown_preset_and_version() -> None:
     assert preset("standard/1").label == "standard/1"
-    with pytest.raises(UsageError, match="did you mean 'standard'"):
+    with pytest.raises(UnknownNameError, match="'standrad'"):
         preset("standrad")
-    with pytest.raises(UsageError, match="train again"):
+    with pytest.raises(UnknownNameError, match="standard/99"):
         preset("standard/99")
     assert set(PRESETS) <= set(registry.names("standardiser"))
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import molgraph
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError, MissingOptionError, UnknownNameError
 from molgraph.base.resources import recipe_names
 from molgraph.cli.bench import parse_only
 from molgraph.cli.main import app
@@ -115,7 +115,7 @@ def test_help_names_all_recipes_that_ship():
 
 def test_only_is_read_with_commas_and_again():
     assert parse_only(["fold=0,1", "method=mean", "fold=2"]) == {"fold": {"0", "1", "2"}, "method": {"mean"}}
-    with pytest.raises(UsageError):
+    with pytest.raises(BadValueError, match="mean"):
         parse_only(["mean"])
 
 
@@ -125,7 +125,7 @@ def test_the_same_from_python_on_tables_of_ones_own(tmp_path):
     assert isinstance(result, BenchmarkResult) and result.ran.made == {"ok": 1}
     assert result.summary.loc["mine random rmse", "mean"] > 0 and len(result.scores) == 4 and len(result.cells) == 1
     assert "1 of 1 cells" in repr(result) and "<table" in result._repr_html_() and result.verify().ok
-    with pytest.raises(UsageError, match="no dataset is named 'mine'"):
+    with pytest.raises(UnknownNameError, match="mine"):
         molgraph.benchmark(values, tmp_path / "other")
 
 
@@ -134,7 +134,7 @@ def test_plain_values_need_no_name(tmp_path, monkeypatch):
     values = {"datasets": ["mine"], "split": [{"recipe": "random"}], "method": [{"name": "mean"}]}
     result = molgraph.benchmark(values, tables={"mine": small()}, dry_run=True)
     assert result.out == Path("bench/unnamed") and result.ran.wanted == 1
-    with pytest.raises(UsageError, match="the recipe lacks 'datasets'"):
+    with pytest.raises(MissingOptionError, match="datasets"):
         molgraph.benchmark({"method": []})
 
 

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import molgraph
+from molgraph.base.errors import UnknownNameError
 from molgraph.cli.main import app
 from molgraph.generate.ngram import NgramGenerator
 from tests.tiny import series
@@ -46,7 +47,7 @@ def test_draws_and_what_they_are_compared_with_are_standardised_alike(charged: P
         found[preset] = pd.read_csv(charged / "b.csv").set_index("metric")["value"]
     assert found["none"]["novel"] == frame["novel"], "however they are charged"
     assert found["standard"].drop("kl").equals(frame.drop("kl"))
-    with pytest.raises(molgraph.MolgraphError, match="standart"):
+    with pytest.raises(UnknownNameError, match="standart"):
         molgraph.judge_generation(["CCO"], standardise="standart")
 
 

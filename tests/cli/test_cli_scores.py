@@ -12,7 +12,7 @@ import pytest
 
 import molgraph
 from molgraph.api.results import TrainingResult
-from molgraph.base.errors import StorageError
+from molgraph.base.errors import CannotWriteError
 from molgraph.cli import show
 from molgraph.cli.show import show_result
 from molgraph.cli.train import save
@@ -125,20 +125,18 @@ def test_a_model_that_finds_no_room_is_kept_elsewhere(
 
     def write(self: TrainingResult, path: Path) -> Path:
         if path.parent == full:
-            raise StorageError(f"cannot write {path}: no space left", hint="the disk is full")
+            raise CannotWriteError(f"cannot write {path}: no space left", hint="the disk is full")
         return real(self, path)
 
     for folder in (full, roomy):
         folder.mkdir()
     monkeypatch.setattr(TrainingResult, "save", write)
     monkeypatch.chdir(roomy)
-    with pytest.raises(
-        StorageError, match=r"no space left\n  the model is kept: make room, then: mv .*roomy"
-    ) as caught:
+    with pytest.raises(CannotWriteError, match=r"mv .*roomy") as caught:
         save(result, full / "model.mgm")
     (kept,) = roomy.iterdir()
     assert str(kept) in caught.value.hint
     assert molgraph.load(kept).predict(["CCO"]).status.tolist() == ["ok"]
     monkeypatch.setattr(TrainingResult, "save", lambda self, path: write(self, full / path.name))
-    with pytest.raises(StorageError, match="the disk is full"):
+    with pytest.raises(CannotWriteError, match="disk"):
         save(result, full / "model.mgm")

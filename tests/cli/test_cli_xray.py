@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from molgraph.base.errors import CannotWriteError, UnknownNameError
 from molgraph.cli.bench_xray import xray
 from molgraph.data.sources.builtin import chembl2321810
 
@@ -49,9 +50,9 @@ def test_without_out_the_page_is_offered(data: Path, capsys: pytest.CaptureFixtu
     assert "-o xray.html" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("out", ["x.txt", "nowhere/x.html"])
-def test_what_cannot_be_written_is_refused_before_the_work(data: Path, out: str) -> None:
-    with pytest.raises(Exception, match="cannot write"):
+@pytest.mark.parametrize(("out", "error"), [("x.txt", UnknownNameError), ("nowhere/x.html", CannotWriteError)])
+def test_what_cannot_be_written_is_refused_before_the_work(data: Path, out: str, error: type[Exception]) -> None:
+    with pytest.raises(error, match=out):
         xray(str(data), out=Path(out))
 
 

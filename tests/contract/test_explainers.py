@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import molgraph
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.registry import get, names
 from molgraph.train.model import Model
 
@@ -36,5 +36,5 @@ class TestEveryExplainer:
         np.testing.assert_allclose(one, two, atol=1e-5)
 
     def test_a_model_that_it_cannot_read_is_refused(self, name: str, models: dict[str, Model]) -> None:
-        with pytest.raises(UsageError, match=get("explainer", name).reads):
+        with pytest.raises(UnsupportedError, match=get("explainer", name).reads):
             molgraph.explain(models["gin"], "CCO", by=name)

@@ -14,9 +14,8 @@ from sklearn.base import clone
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from molgraph.base import registry
+from molgraph.base import errors, registry
 from molgraph.base.contracts import Generator, LatentGenerator, Method, State, Trainable
-from molgraph.base.errors import DataError, ModelFileError, MolgraphError, UsageError
 from molgraph.data.table import make_table
 from molgraph.generate.network_generator import NetworkGenerator
 from molgraph.train.model import Model
@@ -89,14 +88,14 @@ def test_state_and_back_draws_the_same(fitted: Generator) -> None:
     again = type(fitted).from_state(State(dict(state.arrays), meta))
     assert again.sample(40, 2) == fitted.sample(40, 2)
     for name in state.arrays:
-        with pytest.raises(ModelFileError):
+        with pytest.raises(errors.DamagedModelError):
             type(fitted).from_state(State({k: v for k, v in state.arrays.items() if k != name}, state.meta))
     for key in ("params", *({"vocabulary"} & {*state.meta})):
-        with pytest.raises(ModelFileError):
+        with pytest.raises(errors.DamagedModelError):
             type(fitted).from_state(State(state.arrays, {k: v for k, v in state.meta.items() if k != key}))
     for name, value in state.arrays.items():
         if value.dtype.kind == "f":
-            with pytest.raises(MolgraphError, match="not finite"):
+            with pytest.raises(errors.MolgraphError, match="not finite"):
                 State({**state.arrays, name: np.full_like(value, np.nan)}, state.meta)
 
 
@@ -107,7 +106,7 @@ def test_model_file_and_back(fitted: Generator, whole: bytes, tmp_path: Path) ->
     assert again.method.sample(40, 2) == fitted.sample(40, 2)
     assert verify(path).largest_gap == 0
     assert again.save(tmp_path / "again.mgm").read_bytes() == whole
-    with pytest.raises(UsageError, match=r"predicts no target\n.*molgraph generate"):
+    with pytest.raises(errors.UnsupportedError, match="molgraph generate"):
         again.predict(["CCO"])
 
 
@@ -121,12 +120,12 @@ def test_samples_other_than_the_saved_ones_are_found(whole: bytes, tmp_path: Pat
         if sound:
             assert verify(path).largest_gap == changed / len(samples)
         else:
-            with pytest.raises(ModelFileError, match="and 'no sample' when it was saved"):
+            with pytest.raises(errors.ModelFileError, match="'no sample'"):
                 verify(path)
     for odd in (None, [], {}, ["C"], {"0": "C"}):
         opened.parts["vectors.json"]["samples"] = odd
         path.write_bytes(pack(opened))
-        with pytest.raises(ModelFileError, match="test samples cannot be read"):
+        with pytest.raises(errors.DamagedModelError, match="test samples"):
             verify(path)
 
 
@@ -141,19 +140,19 @@ def test_same_seed_same_generator(fitted: Generator) -> None:
 def test_parameters_by_name(name: str) -> None:
     made = quick(name)
     assert clone(made).get_params() == made.get_params()
-    with pytest.raises(UsageError):
+    with pytest.raises(errors.UnknownNameError, match="no_such_parameter"):
         made.set_params(no_such_parameter=1)
-    with pytest.raises(UsageError, match="not learned anything"):
+    with pytest.raises(errors.NotFittedError):
         made.sample(1)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_to_learn_from_is_refused(name: str) -> None:
-    with pytest.raises(DataError, match="no molecule can be learned from"):
+    with pytest.raises(errors.EmptyError):
         quick(name).fit(make_table([*BAD, None]))
     table = make_table(["MKT"])
     protein = replace(table, entities=(replace(table.entities[0], kind="sequence"),))
-    with pytest.raises(DataError, match="one column of molecules"):
+    with pytest.raises(errors.AmbiguousColumnError, match="sequence"):
         quick(name).fit(protein)
 
 
@@ -223,13 +222,13 @@ def test_no_vectors_of_this_space_are_refused(latent: LatentGenerator, wide: int
     for odd in (np.nan, np.inf):
         bad = good.copy()
         bad[1, 0] = odd
-        with pytest.raises(UsageError, match=r"vector 1 .*not finite"):
+        with pytest.raises(errors.BadValueError, match=r"vector 1 .*not finite"):
             latent.decode(bad)
-    with pytest.raises(UsageError, match="shape"):
+    with pytest.raises(errors.BadValueError, match="shape"):
         latent.decode(np.zeros((2, latent.d_latent + wide)))
-    with pytest.raises(UsageError, match="shape"):
+    with pytest.raises(errors.BadValueError, match="shape"):
         latent.decode(np.zeros(latent.d_latent))
-    with pytest.raises(UsageError, match="-1 samples"):
+    with pytest.raises(errors.BadValueError, match="-1 samples"):
         latent.sample(-1)
 
 
@@ -262,7 +261,7 @@ def test_a_model_file_and_back_encodes_and_decodes_the_same(
 def test_a_latent_space_before_fit_is_refused(name: str) -> None:
     made = quick(name)
     if isinstance(made, LatentGenerator):
-        with pytest.raises(UsageError, match="not learned anything"):
+        with pytest.raises(errors.NotFittedError):
             made.encode(make_table(["C"]))
-        with pytest.raises(UsageError, match="not learned anything"):
+        with pytest.raises(errors.NotFittedError):
             made.decode(np.zeros((1, made.d_latent)))

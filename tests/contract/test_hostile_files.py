@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from molgraph.base import registry
 from molgraph.base.contracts import Method, Target
-from molgraph.base.errors import ModelFileError, UsageError
+from molgraph.base.errors import BadValueError, ModelFileError
 from molgraph.train import archive, modelwriter
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model
@@ -130,7 +130,7 @@ def check_no_bomb(whole: bytes, worker: Worker, tmp_path: Path, under: tuple[str
 def test_a_model_that_could_not_be_loaded_is_not_written(tmp_path):
     fitted = quick("gp").fit(labelled("regression", 16))
     fitted.set_params(radius="two")
-    with pytest.raises(UsageError, match="radius is 'two'"):
+    with pytest.raises(BadValueError, match="radius is 'two'"):
         Model(fitted, targets=(Target("y"),)).save(tmp_path / "a.mgm")
     assert not list(tmp_path.iterdir())
 
@@ -145,6 +145,6 @@ def test_learning_curves_that_no_file_has_room_for_are_left_out(tmp_path, monkey
     assert load_model(model.save(tmp_path / "b.mgm")).method.curves is None
     for module in (archive, modelwriter):
         monkeypatch.setattr(module, "LARGEST_JSON", 100)
-    with pytest.raises(ModelFileError, match="fewer members or targets"):
+    with pytest.raises(ModelFileError, match="members"):
         model.save(tmp_path / "c.mgm")
     assert not (tmp_path / "c.mgm").exists()

@@ -11,7 +11,7 @@ import pytest
 
 from molgraph.base import registry
 from molgraph.base.contracts import Target
-from molgraph.base.errors import MolgraphError, UsageError
+from molgraph.base.errors import BadValueError, MolgraphError, UnknownNameError, UsageError
 from molgraph.base.parameters import type_hints
 from molgraph.base.ranges import HUGE, Range
 from molgraph.data.batch import collate
@@ -141,23 +141,23 @@ def test_every_number_declares_its_range(name: str) -> None:
     ],
 )
 def test_the_sentence_names_what_is_allowed(name: str, wrong: dict[str, Any], words: str) -> None:
-    with pytest.raises(UsageError, match=f"{name}: {words}"):
+    with pytest.raises(BadValueError, match=f"{name}: {words}"):
         make_method(name, **wrong)
 
 
 def test_a_fit_checks_what_a_constructor_or_set_params_was_given() -> None:
     forest = registry.get("method", "random_forest")
-    with pytest.raises(UsageError, match="n_bits is 100"):
+    with pytest.raises(BadValueError, match="n_bits is 100"):
         forest(n_bits=100).fit(tiny("regression"))
-    with pytest.raises(UsageError, match="radius is -1"):
+    with pytest.raises(BadValueError, match="radius is -1"):
         forest().set_params(radius=-1).fit(tiny("regression"))
 
 
 def test_typing_errors_are_answered_with_the_nearest_name():
-    with pytest.raises(UsageError, match="'dmpnn'"):
+    with pytest.raises(UnknownNameError, match="'dmpnn'"):
         make_method("dmpn")
-    with pytest.raises(UsageError, match="'depth'"):
+    with pytest.raises(UnknownNameError, match="'depth'"):
         make_method("dmpnn", dept=3)
-    with pytest.raises(UsageError, match="'epochs'"):
+    with pytest.raises(UnknownNameError, match="'epochs'"):
         make_method("dmpnn", epoch=3)
     assert make_method("dmpnn", depth=2, params={"d_hidden": 9}).params == {"depth": 2, "d_hidden": 9}

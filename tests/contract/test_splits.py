@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from molgraph.base.errors import MismatchError
 from molgraph.base.registry import entry, names
 from molgraph.base.table import OK, Entities
 from molgraph.data.sources.builtin import nci
@@ -86,5 +87,5 @@ class TestEverySplit:
     def test_it_belongs_to_its_table(self, name: str, tmp_path: Path) -> None:
         given, split = self.made(name, tmp_path)
         split.check(given)
-        with pytest.raises(Exception, match="made for"):
+        with pytest.raises(MismatchError):
             split.check(given.take(np.arange(N)[::-1].copy()))

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import molgraph
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import MissingOptionError
 from molgraph.base.registry import get, names
 from molgraph.study.study import Findings, Subject
 from molgraph.train.model import Model
@@ -40,5 +40,5 @@ class TestEveryStudy:
         assert len(pd.read_csv(found.save(tmp_path / "table.csv"))) == len(found.frame)
 
     def test_a_study_without_what_it_needs_is_refused(self, name: str) -> None:
-        with pytest.raises(UsageError, match="none is named"):
+        with pytest.raises(MissingOptionError, match=name):
             molgraph.study(name)

@@ -13,7 +13,7 @@ import pytest
 
 import molgraph
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError, StorageError, UsageError
+from molgraph.base.errors import CannotReadError, DataError, DownloadError, MismatchError, UnknownNameError
 from molgraph.data import cards, datasets
 from molgraph.data.content import content_hash
 from molgraph.data.sources import dataset_files
@@ -94,7 +94,7 @@ def test_the_hash_is_that_of_the_content_whatever_the_file(toy: MakeCard) -> Non
 
 def test_a_file_of_another_hash_is_refused_with_both(toy: MakeCard) -> None:
     toy({"place": "data", "at": "a", "sha256": sha(CSV)}, a=CSV + b"CCC,4\n")
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(MismatchError) as caught:
         datasets.load_dataset("toy")
     assert sha(CSV) in str(caught.value)
     assert sha(CSV + b"CCC,4\n") in str(caught.value)
@@ -102,7 +102,7 @@ def test_a_file_of_another_hash_is_refused_with_both(toy: MakeCard) -> None:
 
 def test_content_of_another_hash_is_refused_with_both_and_loads_as_downloaded(toy: MakeCard, web: Web) -> None:
     toy({"place": "url", "at": web.url("toy.csv")}, digest="0" * 64)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(MismatchError) as caught:
         datasets.load_dataset("toy")
     assert "0" * 64 in str(caught.value)
     assert expected_hash() in str(caught.value)
@@ -125,7 +125,7 @@ def test_a_later_change_in_the_cache_is_refused_with_both_hashes(toy: MakeCard, 
     datasets.load_dataset("toy")
     file = tmp_path / "cache" / "datasets" / "toy" / "table-toy.csv"
     file.write_bytes(CSV.replace(b"1.5", b"1.6"))
-    with pytest.raises(DataError, match="has changed") as caught:
+    with pytest.raises(MismatchError) as caught:
         datasets.load_dataset("toy")
     assert sha(CSV) in str(caught.value)
     assert sha(file.read_bytes()) in str(caught.value)
@@ -136,7 +136,7 @@ def test_a_later_change_at_the_address_is_refused_and_the_old_file_stays(toy: Ma
     datasets.load_dataset("toy")
     web.files = {"toy.csv": CSV + b"CCC,4\n"}
     known = cards.card("toy")
-    with pytest.raises(DataError, match="has changed") as caught:
+    with pytest.raises(MismatchError) as caught:
         dataset_files.fetch(known, known.source[0])
     assert sha(CSV) in str(caught.value)
     assert sha(CSV + b"CCC,4\n") in str(caught.value)
@@ -145,7 +145,7 @@ def test_a_later_change_at_the_address_is_refused_and_the_old_file_stays(toy: Ma
 
 def test_a_download_that_is_not_the_card_s_file_is_refused(toy: MakeCard, web: Web, tmp_path: Path) -> None:
     toy({"place": "url", "at": web.url("toy.csv"), "sha256": sha(b"other")})
-    with pytest.raises(DataError, match=sha(b"other")):
+    with pytest.raises(MismatchError, match=sha(b"other")):
         datasets.load_dataset("toy")
     assert not list((tmp_path / "cache").rglob("*.csv"))
 
@@ -160,21 +160,21 @@ def test_a_first_download_of_something_else_is_not_kept(toy: MakeCard, web: Web,
     web.files = {"toy.csv": CSV}
     assert datasets.load_dataset("toy").verified
     toy({"place": "url", "at": web.url("toy.csv")}, digest="0" * 64)
-    with pytest.raises(DataError):  # a file that did not come just now stays
+    with pytest.raises(MismatchError):  # a file that did not come just now stays
         datasets.load_dataset("toy")
     assert len(web.asked) == 2 and whereabouts(cards.card("toy")) == "cache"
 
 
 def test_deepchems_own_folder_serves(toy: MakeCard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toy({"place": "url", "at": "http://127.0.0.1:9/deepchemdata/a.csv", "sha256": sha(CSV)}, digest=expected_hash())
-    with pytest.raises(StorageError, match="DEEPCHEM_DATA_DIR"):
+    with pytest.raises(DownloadError, match="DEEPCHEM_DATA_DIR"):
         datasets.load_dataset("toy")
     (tmp_path / "cards" / "a.csv").write_bytes(CSV)
     monkeypatch.setenv("DEEPCHEM_DATA_DIR", str(tmp_path / "cards"))
     assert datasets.load_dataset("toy").origin == "DeepChem's data folder"
     assert whereabouts(cards.card("toy")) == "deepchem"
     (tmp_path / "cards" / "a.csv").write_bytes(CSV + b"C,1\n")
-    with pytest.raises(DataError, match=sha(CSV)):
+    with pytest.raises(MismatchError, match=sha(CSV)):
         datasets.load_dataset("toy")
 
 
@@ -186,7 +186,7 @@ def test_every_set_of_deepchems_is_looked_for_in_its_folder(tmp_path: Path, monk
 
 def test_nowhere_says_what_to_do(toy: MakeCard) -> None:
     toy({"place": "data", "at": "a"}, {"place": "url", "at": "http://127.0.0.1:9/toy.csv"})
-    with pytest.raises(StorageError) as caught:
+    with pytest.raises(DownloadError) as caught:
         datasets.load_dataset("toy")
     for words in ("toy is not here", "127.0.0.1", "MOLGRAPH_DATA", "molgraph data get toy", "chembl2321810"):
         assert words in str(caught.value)
@@ -194,7 +194,7 @@ def test_nowhere_says_what_to_do(toy: MakeCard) -> None:
 
 def test_another_edition_on_this_machine_is_named(toy: MakeCard) -> None:
     toy({"place": "url", "at": "http://127.0.0.1:9/x"}, {"place": "data", "at": "a", "edition": "part"}, a=CSV)
-    with pytest.raises(StorageError, match="toy@part"):
+    with pytest.raises(DownloadError, match="toy@part"):
         datasets.load_dataset("toy")
     assert datasets.load_dataset("toy@part").name == "toy@part"
 
@@ -203,7 +203,7 @@ def test_a_damaged_record_is_said(toy: MakeCard, web: Web, tmp_path: Path) -> No
     toy({"place": "url", "at": web.url("toy.csv")})
     datasets.load_dataset("toy")
     (tmp_path / "cache" / "datasets" / "toy" / dataset_files.RECORD).write_text("{")
-    with pytest.raises(StorageError, match="cannot read"):
+    with pytest.raises(CannotReadError, match=dataset_files.RECORD):
         datasets.load_dataset("toy")
 
 
@@ -211,7 +211,7 @@ def test_a_damaged_record_is_said(toy: MakeCard, web: Web, tmp_path: Path) -> No
     ("name", "near"), [("esoll", "'esol'"), ("tox-21", "'tox21'"), ("chembl2321810@c2", "c1"), ("@", "known")]
 )
 def test_unknown_names_answer_with_near_ones(name: str, near: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UnknownNameError) as caught:
         molgraph.load_dataset(name)
     assert near in caught.value.hint
 

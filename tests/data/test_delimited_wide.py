@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import AmbiguousColumnError, TooLargeError
 from molgraph.data import delimited
 from molgraph.data.delimited import BLOCK_BYTES, check_unique
 from molgraph.data.formats import reader_for
@@ -59,7 +59,7 @@ def test_arrow_holds_no_block_when_the_last_row_is_read(tmp_path: Path, monkeypa
 
 
 def test_a_header_of_many_megabytes_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=f"a header of more than {BLOCK_BYTES:,} bytes"):
+    with pytest.raises(TooLargeError, match=f"{BLOCK_BYTES:,}"):
         reader_for(wide(tmp_path / "wide.csv", 60_000, "a_rather_long_name_" * 5))
 
 
@@ -79,5 +79,5 @@ def test_time_grows_with_the_columns_and_not_with_their_square(tmp_path: Path) -
 
 
 def test_the_columns_of_one_name_are_named() -> None:
-    with pytest.raises(DataError, match="two columns named 'a', 'c'"):
+    with pytest.raises(AmbiguousColumnError, match="'a', 'c'"):
         check_unique(["c", "a", "b", "a", "c"], "it")

@@ -10,7 +10,7 @@ import pytest
 
 import molgraph
 from molgraph.base.contracts import Target
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import ConflictError
 from molgraph.data.editions import curate
 from molgraph.data.table import Entities, Table, make_table
 
@@ -74,5 +74,5 @@ def test_training_says_what_it_learns_raw_and_what_it_merged(caplog: pytest.LogC
     assert not any("as they stand" in n for n in molgraph.train(merged.table, **options).model.card.notes)
     own = tmp_path / "s.json"
     kept.split.save(own)
-    with pytest.raises(UsageError, match="the split file counts"):
+    with pytest.raises(ConflictError, match="split file"):
         molgraph.train(TOLD, duplicates="mean", **options | {"split": str(own)})

@@ -11,7 +11,7 @@ import torch
 from torch_geometric.data import Data, InMemoryDataset
 
 import molgraph
-from molgraph.base.errors import DataError
+from molgraph.base.errors import ShapeError
 from molgraph.data.read import read_table
 
 nan = float("nan")
@@ -41,7 +41,7 @@ def test_labels_of_whole_graphs_are_targets() -> None:
     classes = [ring(n, y=torch.tensor(n % 3)) for n in range(3, 9)]
     assert read_table(classes, need_targets=True).targets[0].classes == ("0", "1", "2")
     assert read_table(classes, targets=["y:regression"]).targets[0].kind == "regression"
-    with pytest.raises(DataError, match="3 to 5 values"):
+    with pytest.raises(ShapeError, match="3 to 5"):
         read_table([ring(n, y=torch.ones(n)) for n in (3, 5)], need_targets=True)
     assert "not pos" in read_table([ring(3, pos=torch.ones(3, 3))]).notes[0]
 

@@ -9,7 +9,7 @@ import pytest
 
 import molgraph
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError
+from molgraph.base.errors import CellError, LabelError
 from molgraph.data.read import read_table
 from tests.data.chunked import iter_tables
 
@@ -46,12 +46,12 @@ def test_a_cell_marks_its_row_and_no_other(case: str) -> None:
     assert whole.status.tolist() == ["ok"] * 4 + [status] + ["ok"] * 2 and word in whole.reason[4]
     parts = list(iter_tables(data, chunk_rows=3, **options))
     assert np.concatenate([part.reason for part in parts]).tolist() == whole.reason.tolist()
-    with pytest.raises(DataError, match="row 5"):
+    with pytest.raises(CellError, match="row 5"):
         read_table(data, on_error="stop", **options)
 
 
 def test_a_column_of_nothing_but_faults_is_no_fault_of_a_row() -> None:
-    with pytest.raises(DataError, match="y:multiclass"):
+    with pytest.raises(LabelError, match="y:multiclass"):
         read_table({"smiles": ["C"] * 5, "y": ["1", "high", "low", "high", ""]}, targets=["y"])
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from rdkit import Chem
 
-from molgraph.base.errors import DataError, MolgraphError
+from molgraph.base.errors import DataError, FormatError, MolgraphError, TooLargeError
 from molgraph.chem.molfile import MAX_LINE
 from molgraph.data import chunks as sizes
 from molgraph.data import delimited, sdf_smi_reader
@@ -51,7 +51,7 @@ def test_a_damaged_gzip_file_gives_its_first_rows_and_a_sentence(tmp_path: Path,
     path = tmp_path / f"t.{kind}.gz"
     path.write_bytes(DAMAGE[damage](gzip.compress(PLAIN[kind]().encode(), 6, mtime=0)))
     read: list[int] = []
-    with pytest.raises(DataError, match="cannot be read to its end") as caught:
+    with pytest.raises(FormatError, match=path.name) as caught:
         read.extend(map(len, iter_tables(path, chunk_rows=1000)))
     assert "copy or download it again" in caught.value.hint
     assert read or kind != "smi"  # Arrow reads a csv ahead; an SD file is looked through for its fields' names first
@@ -93,8 +93,8 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
     [
         ("t.smi.gz", f"1 unreadable a line of more than {MAX_LINE:,} characters; the first 1,000 are shown 1000"),
         ("t.sdf.gz", f"1 unreadable a line of more than {MAX_LINE:,} characters 0"),
-        ("t.csv.gz", "DataError"),
-        ("t.gz", "DataError"),
+        ("t.csv.gz", "TooLargeError"),
+        ("t.gz", "TooLargeError"),
     ],
 )
 def test_an_endless_line_costs_no_memory(tmp_path: Path, name: str, said: str) -> None:
@@ -143,7 +143,7 @@ def test_a_record_without_end_and_rows_without_end_are_bounded(tmp_path: Path, m
     monkeypatch.setattr(sdf_smi_reader, "PIECE_ROWS", 10)
     monkeypatch.setattr(delimited, "BLOCK_BYTES", 1000)
     for name, options in (("t.sdf", {"id": "y"}), ("t.csv", {}), ("t.smi", {})):
-        with pytest.raises(DataError, match="hold more than 5,000 bytes"):
+        with pytest.raises(TooLargeError, match="5,000"):
             list(iter_tables(tmp_path / name, chunk_rows=90, **options))
         assert sum(map(len, iter_tables(tmp_path / name, chunk_rows=10, **options))) == 100
 
@@ -201,7 +201,7 @@ def test_lines_and_records_that_are_not_utf8_are_rows_with_a_reason(tmp_path: Pa
     (rows,) = iter_rows(tmp_path / "t.sdf", chunk_rows=9, id="who")
     assert rows.table.reason.tolist() == ["the row is not UTF-8 text (in column 'who')", ""]
     assert read_table(tmp_path / "t.sdf", targets=["y"]).ok.all()  # a field that is not read does no harm
-    with pytest.raises(DataError, match=r"is not UTF-8 text: it has the field 'IC50 \(.M\)'"):
+    with pytest.raises(FormatError, match=r"'IC50 \(.M\)'"):
         read_table(tmp_path / "t.sdf", targets=["IC50 (\N{REPLACEMENT CHARACTER}M)"])
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import EmptyError
 from molgraph.data.read import read_table
 from tests.data.test_read import UNICODE, same, write
 
@@ -32,5 +32,5 @@ def test_records_and_lines_in_other_encodings(name, text, encoding, tmp_path: Pa
 
 def test_a_mark_of_byte_order_alone_is_no_table(tmp_path: Path) -> None:
     for mark in (b"\xef\xbb\xbf", b"\xff\xfe"):
-        with pytest.raises(DataError):
+        with pytest.raises(EmptyError):
             read_table(write(tmp_path, mark, "t"))

@@ -10,7 +10,7 @@ import pytest
 from rdkit import Chem
 from rdkit.Chem import AllChem
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import MissingColumnError
 from molgraph.data.featurize_geometry import METHANE, WATER
 from molgraph.data.graph_values import Geometry
 from molgraph.data.read import read_table
@@ -74,6 +74,6 @@ def test_molecules_are_read_beside_geometries_where_they_are_named() -> None:
 
 
 def test_a_table_without_geometries_names_the_cure() -> None:
-    with pytest.raises(DataError, match="no atoms in space") as caught:
+    with pytest.raises(MissingColumnError) as caught:
         read_table({"smiles": ["C"]}, geometry="geometry")
     assert "--geometry COLUMN" in str(caught.value.hint)

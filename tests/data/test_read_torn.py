@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import molgraph
 from molgraph.base.contracts import Prediction, Target
-from molgraph.base.errors import DataError
+from molgraph.base.errors import CellError, FormatError
 from molgraph.data.audit import audit
 from molgraph.data.csv_repair import Utf8Sanitiser, decode, shown
 from molgraph.data.read import read_table
@@ -53,7 +53,7 @@ def test_odd_rows_are_rows_with_a_reason(tmp_path: Path) -> None:
 def test_on_error_drops_them_or_stops_at_the_first(tmp_path: Path) -> None:
     path = write(tmp_path, ODD)
     assert list(read_table(path, on_error="drop").ids) == ["a", "007", "d"]
-    with pytest.raises(DataError, match=r"row 2: the row has 2 cells, the header has 4"):
+    with pytest.raises(CellError, match=r"row 2: .* 2 .* 4"):
         read_table(path, on_error="stop")
 
 
@@ -73,20 +73,20 @@ def test_cells_in_the_wrong_column_are_not_believed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "noun"),
     [
-        ("smiles,y\nC,1,2\nC,1,2\nC,1\n", "row 1 has 3 cells, the header has 2"),
-        ("smiles,y\n" + "C;1\n" * 50, "row 1 has 1 cell, the header has 2"),
-        (b"smiles,name\n" + b"C,\xe9\n" * 30, "not UTF-8 text in row 1 and others"),
-        ('smiles,x,y\nC,1,2\nC,"1,2\nCC,1,3\n', "row 2 goes over several lines"),
-        ('smiles,x,y\nC,1,2\nC,1,2\nC,"1,2\n' + "CC,1,3\n" * 9 + 'C,"1",1,9\n', "row 3 goes over several lines"),
-        ('smiles,y\nC,1\nCC\nC,"1\nCC,2\n', "row 3 opens a quote that is never closed"),
-        (b'smiles,y,n\rCCO,1,"x\rCCN,2,y\rCCC,3,z\r', "row 1 opens a quote that is never closed"),
-        (b'smiles,x,y\rC,1,2\rC,"1,2\rCC,1,3\r', "row 2 goes over several lines"),
+        ("smiles,y\nC,1,2\nC,1,2\nC,1\n", "row 1 has 3 .* 2"),
+        ("smiles,y\n" + "C;1\n" * 50, "row 1 has 1 .* 2"),
+        (b"smiles,name\n" + b"C,\xe9\n" * 30, "UTF-8 .*row 1"),
+        ('smiles,x,y\nC,1,2\nC,"1,2\nCC,1,3\n', "row 2 .*several lines"),
+        ('smiles,x,y\nC,1,2\nC,1,2\nC,"1,2\n' + "CC,1,3\n" * 9 + 'C,"1",1,9\n', "row 3 .*several lines"),
+        ('smiles,y\nC,1\nCC\nC,"1\nCC,2\n', "row 3 opens"),
+        (b'smiles,y,n\rCCO,1,"x\rCCN,2,y\rCCC,3,z\r', "row 1 opens"),
+        (b'smiles,x,y\rC,1,2\rC,"1,2\rCC,1,3\r', "row 2 .*several lines"),
     ],
 )
-def test_a_file_that_is_mostly_unsound_or_swallows_rows_is_refused(tmp_path: Path, content, words: str) -> None:
-    with pytest.raises(DataError, match=words) as caught:
+def test_a_file_that_is_mostly_unsound_or_swallows_rows_is_refused(tmp_path: Path, content, noun: str) -> None:
+    with pytest.raises(FormatError, match=noun) as caught:
         read_table(write(tmp_path, content), smiles="smiles")
     assert caught.value.hint
 

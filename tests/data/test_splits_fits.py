@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import MismatchError
 from molgraph.data.splits import Split, split_table
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table, make_table
@@ -45,25 +45,25 @@ def another(table: Table) -> Table:
 
 
 @pytest.mark.parametrize(
-    ("change", "words", "cure"),
+    ("change", "noun", "cure"),
     [
-        (lambda t: t.take(np.arange(29)), "a table of 30 rows, this one has 29", "split this table anew"),
-        (swapped, "the same rows in another order, from row 1 (id '1') on", "as a .csv of ids"),
+        (lambda t: t.take(np.arange(29)), "30 rows.* 29", "split this table anew"),
+        (swapped, r"order.*row 1 \(id '1'\)", "as a .csv of ids"),
         (
             another,
-            "other rows: row 5 (id '4') has another id or molecule",
+            r"row 5 \(id '4'\)",
             "the standardisers canonical, desalt, none, standard",
         ),
-        (other_ids, "not one has the id and molecule", "--id"),
+        (other_ids, "not one", "--id"),
     ],
 )
-def test_a_file_of_other_rows_names_the_cause_and_the_cure(change, words, cure, table: Table, tmp_path: Path):
+def test_a_file_of_other_rows_names_the_cause_and_the_cure(change, noun, cure, table: Table, tmp_path: Path):
     split_table(standardise(table), "random").save(tmp_path / "s.json")
-    with pytest.raises(DataError) as error:
+    with pytest.raises(MismatchError, match=noun) as error:
         split_table(change(table), "file", path=tmp_path / "s.json")
-    assert words in error.value.message and cure in str(error.value)
+    assert cure in str(error.value)
     raw = json.loads((tmp_path / "s.json").read_text())  # as earlier versions wrote it: without digests of rows
     (tmp_path / "s.json").write_text(json.dumps({k: v for k, v in raw.items() if k != "digests"}))
     assert Split.load(tmp_path / "s.json").digests == ""
-    with pytest.raises(DataError, match="made for"):
+    with pytest.raises(MismatchError):
         split_table(change(table), "file", path=tmp_path / "s.json")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import DataError, FormatError, MissingOptionError, RowIdError, UnsupportedError
 from molgraph.data.splits import split_table
 from molgraph.data.table import Table, make_table
 
@@ -70,49 +70,49 @@ def test_rows_of_no_list_train_where_no_training_list_is_given(table: Table, tmp
 
 
 @pytest.mark.parametrize(
-    ("files", "settings", "words"),
+    ("files", "settings", "kind", "noun"),
     [
-        ({"s.json": '{"train": [0], "test": [8]}'}, {"path": "s.json"}, "names row 8 in test"),
-        ({"s.json": '{"train": [0, -1], "test": [2]}'}, {"path": "s.json"}, "names row -1 in train"),
-        ({"s.json": '{"train": [0, 0], "test": [2]}'}, {"path": "s.json"}, "row 0 twice"),
-        ({"s.json": '{"train": [0, 2], "test": [2]}'}, {"path": "s.json"}, "row 2 in train and in test"),
-        ({"s.json": '{"train": [0.5], "test": [2]}'}, {"path": "s.json"}, "whole row numbers"),
-        ({"s.json": '{"train": ["a"], "test": [2]}'}, {"path": "s.json"}, "no row number"),
-        ({"s.json": '{"train": [[0]], "test": [2]}'}, {"path": "s.json"}, "whole row numbers"),
-        ({"s.json": '{"train": 5, "test": [2]}'}, {"path": "s.json"}, "no list"),
-        ({"s.json": '{"learn": [5], "test": [2]}'}, {"path": "s.json"}, "'learn' is no part"),
-        ({"s.json": '{"valid": [5], "val": [2]}'}, {"path": "s.json"}, "part 'valid' twice"),
-        ({"s.json": "[1, 2]"}, {"path": "s.json"}, "holds no parts"),
-        ({"s.json": "{"}, {"path": "s.json"}, "cannot read"),
-        ({"s.npz": "not a zip"}, {"path": "s.npz"}, "cannot read"),
-        ({"s.csv": "a,b\n1,2\n"}, {"path": "s.csv"}, "names no part"),
-        ({}, {"path": "none.json"}, "cannot read"),
-        ({}, {"path": "."}, "no file for train"),
-        ({"train.txt": "1", "train_idx.csv": "1"}, {"path": "."}, "two files for train"),
-        ({"s.txt": "1\n"}, {"path": "s.txt"}, "cannot hold all parts"),
-        ({"t.txt": "1\nx\n"}, {"test": "t.txt"}, "no row number"),
+        ({"s.json": '{"train": [0], "test": [8]}'}, {"path": "s.json"}, RowIdError, "row 8 .*test"),
+        ({"s.json": '{"train": [0, -1], "test": [2]}'}, {"path": "s.json"}, RowIdError, "row -1 .*train"),
+        ({"s.json": '{"train": [0, 0], "test": [2]}'}, {"path": "s.json"}, RowIdError, "row 0 twice"),
+        ({"s.json": '{"train": [0, 2], "test": [2]}'}, {"path": "s.json"}, RowIdError, "row 2 in train"),
+        ({"s.json": '{"train": [0.5], "test": [2]}'}, {"path": "s.json"}, FormatError, "train"),
+        ({"s.json": '{"train": ["a"], "test": [2]}'}, {"path": "s.json"}, FormatError, "'a'"),
+        ({"s.json": '{"train": [[0]], "test": [2]}'}, {"path": "s.json"}, FormatError, "train"),
+        ({"s.json": '{"train": 5, "test": [2]}'}, {"path": "s.json"}, FormatError, "train"),
+        ({"s.json": '{"learn": [5], "test": [2]}'}, {"path": "s.json"}, FormatError, "'learn'"),
+        ({"s.json": '{"valid": [5], "val": [2]}'}, {"path": "s.json"}, FormatError, "'valid'"),
+        ({"s.json": "[1, 2]"}, {"path": "s.json"}, FormatError, "s.json"),
+        ({"s.json": "{"}, {"path": "s.json"}, FormatError, "s.json"),
+        ({"s.npz": "not a zip"}, {"path": "s.npz"}, FormatError, "s.npz"),
+        ({"s.csv": "a,b\n1,2\n"}, {"path": "s.csv"}, FormatError, "s.csv"),
+        ({}, {"path": "none.json"}, DataError, "none.json"),
+        ({}, {"path": "."}, FormatError, "train"),
+        ({"train.txt": "1", "train_idx.csv": "1"}, {"path": "."}, FormatError, "train.txt"),
+        ({"s.txt": "1\n"}, {"path": "s.txt"}, UnsupportedError, "s.txt"),
+        ({"t.txt": "1\nx\n"}, {"test": "t.txt"}, FormatError, "'x'"),
     ],
 )
-def test_what_is_wrong_is_said(files: dict, settings: dict, words: str, table: Table, tmp_path, monkeypatch) -> None:
+def test_what_is_wrong_is_said(files, settings, kind, noun, table: Table, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    with pytest.raises((DataError, UsageError), match=words):
+    with pytest.raises(kind, match=noun):
         split_table(table, "index/file", **settings)
 
 
 def test_no_list_and_both_ways_at_once_are_refused(table: Table) -> None:
     for settings in ({}, {"path": "a", "test": [1]}):
-        with pytest.raises(UsageError, match="needs its row numbers"):
+        with pytest.raises(MissingOptionError, match="index/file"):
             split_table(table, "index/file", **settings)
 
 
 def test_no_pickle_is_read(table: Table, tmp_path: Path) -> None:
     np.savez(tmp_path / "s.npz", train=np.array([{"a": 1}], dtype=object), test=np.array([1]))
-    with pytest.raises(DataError, match="cannot read"):
+    with pytest.raises(FormatError, match=r"s\.npz"):
         split_table(table, "index/file", path=tmp_path / "s.npz")
     np.save(tmp_path / "t.npy", np.array([{"a": 1}], dtype=object))
-    with pytest.raises(DataError, match="cannot read"):
+    with pytest.raises(FormatError, match=r"t\.npy"):
         split_table(table, "index/file", test=tmp_path / "t.npy")
 
 

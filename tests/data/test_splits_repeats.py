@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError, UnsupportedError
 from molgraph.chem.identity import molecule_keys
 from molgraph.data.sources.builtin import nci
 from molgraph.data.splits import Split, kfold, one_class, repeated_kfold, split_table
@@ -116,7 +116,7 @@ def test_splits_that_are_made_once_are_looked_at_too() -> None:
 
 
 def test_wrong_numbers_are_refused() -> None:
-    with pytest.raises(UsageError, match="repeats is 0"):
+    with pytest.raises(BadValueError, match="repeats is 0"):
         repeated_kfold(make_table(CHAINS), repeats=0)
-    with pytest.raises(UsageError, match="has no folds"):
+    with pytest.raises(UnsupportedError, match="scaffold/deepchem"):
         repeated_kfold(make_table(CHAINS), recipe="scaffold/deepchem")

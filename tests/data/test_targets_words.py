@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import LabelError
 from molgraph.data.cells import WORDS
 from molgraph.data.read import read_table
 from tests.data.chunked import iter_tables
@@ -36,10 +36,10 @@ def test_two_words_are_a_binary_target(one: str, zero: str, asked: str, tmp_path
 
 def test_other_words_are_told_what_to_do() -> None:
     frame = pd.DataFrame({"smiles": ["CCO", "CCN"], "y": ["blocker", "other"]})
-    with pytest.raises(DataError, match=r"row 1: .*'blocker'.*\n.*active.*y:multiclass"):
+    with pytest.raises(LabelError, match=r"row 1: .*'blocker'.*\n.*active.*y:multiclass"):
         read_table(frame, targets=["y:binary"])
     assert read_table(frame, targets=["y:multiclass"]).targets[0].classes == ("blocker", "other")
-    with pytest.raises(DataError, match="holds 'active'"):  # a word among numbers is none
+    with pytest.raises(LabelError, match="'active'"):  # a word among numbers is none
         read_table(pd.concat([frame, frame]).assign(y=["5.2", "active", "active", "active"]), targets=["y"])
     assert set(WORDS.values()) == {"0", "1"}
 

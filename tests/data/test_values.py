@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import molgraph
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import AmbiguousColumnError, CellError, FormatError, LabelError, MismatchError, UsageError
 from molgraph.data.cells import convert, is_missing, read_cell
 from molgraph.data.columns import find_beside
 from molgraph.data.log import log10
@@ -54,28 +54,28 @@ def test_cells_are_read_as_asked_and_the_table_says_so(values, options, expected
 
 
 @pytest.mark.parametrize(
-    ("values", "words", "hint"),
+    ("values", "noun", "hint"),
     [
-        (["1.5", "1,234"], "'1,234' in row 2: a decimal comma, or one of thousands", "--decimal ,"),
-        (["1.5", ">10", "<1"], r"'>10' in row 2: a bound, no measured value \(2 such cells\)", "qualifiers='drop'"),
-        (["251.2 nM", "0.3 uM", "4 nM"], r"'251.2 nM' in row 1: a number with a unit \(nM 2, uM 1\)", "--unit nM"),
-        (["3 %", "4 %"], "a number with a unit", "numbers alone"),
+        (["1.5", "1,234"], "'1,234' .*row 2.*thousands", "--decimal ,"),
+        (["1.5", ">10", "<1"], r"'>10' .*row 2.*\(2 ", "qualifiers='drop'"),
+        (["251.2 nM", "0.3 uM", "4 nM"], r"'251.2 nM' .*row 1.*\(nM 2, uM 1\)", "--unit nM"),
+        (["3 %", "4 %"], "'3 %'", "numbers alone"),
     ],
 )
-def test_cells_that_nobody_asked_to_read_are_refused_with_the_way_out(values, words, hint) -> None:
-    with pytest.raises(DataError, match=words) as caught:
+def test_cells_that_nobody_asked_to_read_are_refused_with_the_way_out(values, noun, hint) -> None:
+    with pytest.raises(CellError, match=noun) as caught:
         read(values)
     assert hint in caught.value.hint and "multiclass" not in caught.value.hint
 
 
 def test_options_are_checked_and_a_unit_needs_units() -> None:
     for options in ({"decimal": ";"}, {"qualifiers": "keep"}, {"unit": "parsec"}):
-        with pytest.raises(UsageError):
+        with pytest.raises(UsageError, match=next(iter(options))):
             read(["1"], **options)
-    with pytest.raises(DataError, match="no units to bring to nM"):
+    with pytest.raises(FormatError, match=r"'y' .*nM"):
         read(["1", "2.5"], unit="nM")
     assert read(["1", "2.5"], unit="none").y[:, 0].tolist() == [1, 2.5]
-    with pytest.raises(DataError, match="beside points"):
+    with pytest.raises(CellError, match="beside points"):
         read(["1,5", "2.500"], decimal=",")
     assert read(["1,5", "2.5"], decimal=",").y[:, 0].tolist() == [1.5, 2.5]
 
@@ -93,7 +93,7 @@ def test_a_column_of_decimal_commas_is_read_where_no_comma_parts_the_columns(tmp
     for cell in ("1,234", "4.5"):  # thousands, perhaps; or a column of both signs
         path = tmp_path / "doubt.csv"
         path.write_text(f"smiles;y\nCCO;{cell}\nCCN;{'2,345' if cell == '1,234' else '2,34'}\n")
-        with pytest.raises(DataError, match="a decimal comma") as caught:
+        with pytest.raises(CellError, match=r"'y' .*comma") as caught:
             read_table(path, targets=["y"])
         assert "--decimal ," in caught.value.hint
 
@@ -118,7 +118,7 @@ def test_a_target_becomes_its_logarithm() -> None:
     assert table.targets[0].name == "log10_y" and "log10_y" in table.notes[0]
     np.testing.assert_array_equal(table.y[:, 0], [1, 3, nan])
     assert read(["0", "1"], log=True).targets[0].name == "y"  # classes have none
-    with pytest.raises(DataError, match="is 0 in row 2, which has no logarithm"):
+    with pytest.raises(LabelError, match="0 in row 2"):
         read(["10", "0", "3"], log=True)
 
 
@@ -194,7 +194,7 @@ def test_a_cell_whose_unit_contradicts_its_column_marks_its_row_or_is_listed() -
 @pytest.mark.parametrize("dimensionless", ["score", "score:regression"])
 def test_a_column_of_units_that_could_be_several_targets_converts_none(dimensionless: str) -> None:
     table = {"smiles": ["CCO", "CCN"], "IC50": ["0.25", "250"], "score": ["2.5", "3"]}
-    with pytest.raises(DataError, match="'units' does not say whose units it holds: 'IC50', 'score'") as caught:
+    with pytest.raises(AmbiguousColumnError, match=r"'units' .*'IC50', 'score'") as caught:
         read_table({**table, "units": ["uM", "nM"]}, targets=["IC50", dimensionless], unit="nM")
     assert "IC50_units" in caught.value.hint
     for units in ({"IC50_units": ["uM", "nM"]}, {"IC50_units": ["uM", "nM"], "units": ["", ""]}):
@@ -207,7 +207,7 @@ def test_a_column_of_units_that_could_be_several_targets_converts_none(dimension
     same = read_table({**table, "units": ["nM", "NA"]}, targets=["IC50", dimensionless], unit="nM")
     assert same.y.tolist() == [[0.25, 2.5], [250, 3]]
     assert one.y.tolist() == [[250], [250]]
-    with pytest.raises(DataError, match="'IC50' has no units to bring to nM"):
+    with pytest.raises(FormatError, match=r"'IC50' .*nM"):
         read_table(table, targets=["IC50", dimensionless], unit="nM")
 
 
@@ -277,7 +277,7 @@ def test_labels_in_another_unit_than_the_training_table_are_refused(log: bool, t
     mixed = pd.concat([frame, other])
     for odd in (other, mixed):
         for score in (lambda: model.evaluate(odd), lambda: molgraph.train(frame, test=odd, **options)):  # noqa: B023
-            with pytest.raises(DataError, match=r"are in .*uM.* here, and in nM in the training table") as error:
+            with pytest.raises(MismatchError, match=r"uM.* nM") as error:
                 score()
             assert "--unit nM" in str(error.value)
     brought, same = model.evaluate(other, unit="nM"), model.evaluate(frame.drop(columns="units"))

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import molgraph
-from molgraph.base.errors import StorageError
+from molgraph.base.errors import ForeignModelError, MissingFileError
 from molgraph.base.resources import model_names, model_path
 from molgraph.cli.main import app
 
@@ -29,12 +29,12 @@ def test_a_file_of_that_name_goes_before(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     (tmp_path / "jtvae-zinc").write_text("no model")
     assert model_path("jtvae-zinc") == Path("jtvae-zinc")
-    with pytest.raises(molgraph.MolgraphError, match="jtvae-zinc"):
+    with pytest.raises(ForeignModelError, match="jtvae-zinc"):
         molgraph.load("jtvae-zinc")
 
 
 def test_a_slip_in_its_name_is_answered_with_the_name() -> None:
-    with pytest.raises(StorageError, match="did you mean 'jtvae-zinc'"):
+    with pytest.raises(MissingFileError, match="'jtvae-zinc'"):
         molgraph.load("jtvae-zink")
     assert model_path("mine.mgm") == Path("mine.mgm")
 

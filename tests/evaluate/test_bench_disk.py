@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from molgraph.base.errors import DataError, StorageError
+from molgraph.base.errors import CannotWriteError, FormatError
 from molgraph.base.paths import storage_error
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
@@ -110,7 +110,7 @@ def test_a_cell_that_finds_the_disk_full_stops_the_run_and_is_computed_by_the_ne
     when.touch()
     fills = {"name": "fills", "params": {"how": how, "when": str(when)}}
     asked = recipe("ridge", fills, split=[{"recipe": "random"}])
-    with pytest.raises(StorageError, match="small random fills r0-f0-s0 was not computed: ") as error:
+    with pytest.raises(CannotWriteError, match="fills r0-f0-s0") as error:
         run(out, asked, own)
     assert error.value.exit_code == 5 and "the disk is full: free some space" in error.value.hint
     assert "1 cells were kept; the same command goes on from here" in error.value.hint
@@ -131,7 +131,7 @@ def test_a_disk_that_fills_between_cells_stops_the_run_and_keeps_what_is_done(na
     if name == "claim":
         monkeypatch.setattr("molgraph.base.locks.Claims.take", refuse_cells)
     monkeypatch.setattr(Path, "write_text", lambda p, *a, **k: (refuse if p.name == name else real)(p, *a, **k))
-    with pytest.raises(StorageError, match=r"cannot write the benchmark's folder .*: no space left on device") as e:
+    with pytest.raises(CannotWriteError, match=tmp_path.name) as e:
         run(tmp_path, both, forking)
     assert "the disk is full" in e.value.hint and "0 cells were kept" in e.value.hint
     assert manifests(tmp_path) == {"ridge"}
@@ -153,7 +153,7 @@ def test_a_dataset_is_not_refused_because_the_disk_is_full(place, tmp_path, monk
         (refuse if place in Path(target).parts else real)(source, target)
 
     monkeypatch.setattr(os, "replace", replace)
-    with pytest.raises(StorageError, match=r"cannot write .*: no space left on device") as error:
+    with pytest.raises(CannotWriteError, match=place) as error:
         go(tmp_path / "out", recipe("ridge"))
     assert "space" in error.value.hint
     monkeypatch.undo()
@@ -177,7 +177,7 @@ def test_a_folder_that_may_not_be_written_is_said_too(tmp_path, monkeypatch):
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr("molgraph.base.locks.Claims.take", forbid)
-    with pytest.raises(StorageError, match=r"permission denied\n.*choose another folder"):
+    with pytest.raises(CannotWriteError, match="permission denied"):
         go(tmp_path, recipe("ridge"))
 
 
@@ -212,5 +212,5 @@ def test_a_recipe_a_plan_and_a_mark_that_are_damaged_are_written_anew(tmp_path):
 def test_a_damaged_plan_says_what_to_do(damage, tmp_path):
     go(tmp_path, recipe("ridge"))
     (tmp_path / "plan" / "small.json").write_text(damage, encoding="latin-1")
-    with pytest.raises(DataError, match=r"is no plan of a benchmark.*\n.*run the recipe again"):
+    with pytest.raises(FormatError, match=r"small\.json"):
         verify_records(tmp_path)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import AmbiguousColumnError
 from molgraph.base.table import Kind, Target
 from molgraph.data.graph_values import Graph
 from molgraph.data.splits import Split
@@ -123,5 +123,5 @@ def test_the_folder_is_verified_and_its_page_says_which_sections_do_not_apply(ra
 
 @pytest.mark.parametrize("make", [rings, pairs])
 def test_an_xray_says_in_a_sentence_that_it_needs_molecules(make) -> None:
-    with pytest.raises(DataError, match="needs one molecule column"):
+    with pytest.raises(AmbiguousColumnError):
         xray(make())

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import molgraph
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError, UnknownNameError
 from molgraph.base.registry import names
 from molgraph.cli.main import app
 from molgraph.data.splits import Split
@@ -50,13 +50,13 @@ def test_a_recipe_of_generators_is_read_back_and_mixes_with_no_method(tmp_path: 
     (tmp_path / "a.toml").write_text(recipe.to_toml())
     assert BenchRecipe.from_toml(tmp_path / "a.toml") == recipe and recipe.generates
     for more, said in (
-        ({"method": [{"name": "mean"}]}, "boards of their own"),
-        ({"metrics": ["rmse"]}, "generators have no metrics"),
+        ({"method": [{"name": "mean"}]}, "methods and generators"),
+        ({"metrics": ["rmse"]}, "metrics"),
         ({"generation": {"embedding": "words"}}, "embedding"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(BadValueError, match=said):
             BenchRecipe.from_dict(RECIPE | more)
-    with pytest.raises(UsageError, match="no generator is named"):
+    with pytest.raises(UnknownNameError, match="'ngrams'"):
         make_generator("ngrams")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from molgraph.base.errors import DataError, StorageError, UsageError
+from molgraph.base.errors import FormatError, MissingFileError, UnsupportedError
 from molgraph.data.datasets import load_dataset
 from molgraph.evaluate.benchmark.board import make_boards
 from molgraph.evaluate.benchmark.frozen_splits import freeze
@@ -100,18 +100,18 @@ def test_a_record_that_is_not_whole_says_so(stored, tmp_path):
     for path in stored[1].iterdir():
         (copy / path.name).write_bytes(path.read_bytes())
     assert is_record(copy)
-    with pytest.raises(UsageError, match="is a record itself"):
+    with pytest.raises(UnsupportedError, match="copy"):
         write_bench_report(copy, record=tmp_path / "other")
     packed = (copy / PACKED).read_bytes()
     (copy / PACKED).write_bytes(packed[: len(packed) // 2])
-    with pytest.raises(DataError, match="no record of a benchmark"):
+    with pytest.raises(FormatError, match="copy"):
         read_record(copy)
     (copy / PACKED).write_bytes(packed)
     (copy / ABOUT).write_text(json.dumps({"format": "other"}))
-    with pytest.raises(DataError, match="format is 'other'"):
+    with pytest.raises(FormatError, match="'other'"):
         read_record(copy)
     (copy / PACKED).unlink()
-    with pytest.raises(StorageError, match=r"scores\.csv\.gz"):
+    with pytest.raises(MissingFileError, match=r"scores\.csv\.gz"):
         read_record(copy)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import NotInstalledError
 from molgraph.data.splits import LeftOut, split_table
 from molgraph.data.splits.unused_rows import unused_rows
 from molgraph.data.table import make_table
@@ -52,7 +52,7 @@ def test_a_library_that_is_not_there_is_said_before_the_first_cell(tmp_path, mon
     go(tmp_path, asked, only={"fold": ["0"]})
     monkeypatch.setattr("molgraph.base.optional.find_spec", lambda name: None)
     assert go(tmp_path, asked, only={"fold": ["0"]}).made == {}, "what is there needs nothing"
-    with pytest.raises(UsageError, match="searched needs optuna") as error:
+    with pytest.raises(NotInstalledError, match="optuna") as error:
         go(tmp_path, asked)
     assert error.value.hint == "pip install 'molgraph-platform[bench]'\nor leave them out: --only method=ridge"
     assert go(tmp_path, asked, only={"method": ["ridge"]}).made == {"ok": 4}

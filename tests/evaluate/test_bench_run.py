@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import EmptyError, UnknownNameError, UnsupportedError, UsageError
 from molgraph.data.table import make_table
 from molgraph.evaluate.benchmark.board import make_boards
 from molgraph.evaluate.benchmark.cells import MANIFEST
@@ -202,7 +202,7 @@ def test_a_table_that_nobody_can_learn_from_is_refused_and_the_others_go_on(tmp_
     assert [row for row in BenchmarkResult(ran).summary.index if "(refused)" in row] == ["bare random-1x5 (refused)"]
     assert verify_records(tmp_path).faults == (("bare", f"refused: {ran.refused['bare']}"),)
     alone = go(tmp_path / "alone", recipe("ridge", datasets=["bare"]), {"bare": tables["bare"]})
-    with pytest.raises(DataError, match=r"no cell that was computed.*bare has no targets: read its table"):
+    with pytest.raises(EmptyError, match="bare has no targets"):
         write_bench_report(alone.out)
 
 
@@ -213,45 +213,45 @@ QUOTED = {
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "kind", "word"),
     [
-        ({"datasets": ["smal"]}, "smal"),
-        ({"split": [{"recipe": "scafold/balanced"}]}, "did you mean 'scaffold/balanced'"),
-        ({"split": [{"recipe": "random", "params": {"sed": 1}}]}, "has no setting 'sed'"),
-        ({"split": [{"recipe": "scaffold/deepchem", "folds": 5}]}, "has no folds"),
-        ({"metrics": ["rmsee"]}, "did you mean 'rmse'"),
-        ({"quoted": [QUOTED | {"dataset": "smal"}]}, "the dataset 'smal', which is none in the recipe"),
-        ({"quoted": [QUOTED | {"split": "random-1x4"}]}, "of small in the recipe\n  did you mean 'random-1x5'"),
-        ({"quoted": [QUOTED | {"metric": "rmsee"}]}, "did you mean 'rmse'"),
-        ({"quoted": [QUOTED], "metrics": ["mae"]}, "the metric 'rmse', which is none of the recipe's"),
-        ({"method": [{"name": "rigde"}]}, "did you mean 'ridge'"),
-        ({"method": [{"name": "ridge", "params": {"alhpa": 1}}]}, "did you mean 'alpha'"),
-        ({"method": [{"name": "odd", "search": {}}]}, "has no parameters to search"),
-        ({"run": {"imports": ["no.such.module"]}}, "no.such.module"),
+        ({"datasets": ["smal"]}, UnknownNameError, "'smal'"),
+        ({"split": [{"recipe": "scafold/balanced"}]}, UnknownNameError, "'scafold/balanced'"),
+        ({"split": [{"recipe": "random", "params": {"sed": 1}}]}, UnknownNameError, "'sed'"),
+        ({"split": [{"recipe": "scaffold/deepchem", "folds": 5}]}, UnsupportedError, "'scaffold/deepchem'"),
+        ({"metrics": ["rmsee"]}, UnknownNameError, "'rmsee'"),
+        ({"quoted": [QUOTED | {"dataset": "smal"}]}, UnknownNameError, "dataset 'smal'"),
+        ({"quoted": [QUOTED | {"split": "random-1x4"}]}, UnknownNameError, "'random-1x4'"),
+        ({"quoted": [QUOTED | {"metric": "rmsee"}]}, UnknownNameError, "'rmsee'"),
+        ({"quoted": [QUOTED], "metrics": ["mae"]}, UnknownNameError, "metric 'rmse'"),
+        ({"method": [{"name": "rigde"}]}, UnknownNameError, "'rigde'"),
+        ({"method": [{"name": "ridge", "params": {"alhpa": 1}}]}, UnknownNameError, "'alhpa'"),
+        ({"method": [{"name": "odd", "search": {}}]}, UnsupportedError, "odd"),
+        ({"run": {"imports": ["no.such.module"]}}, UsageError, "no.such.module"),
     ],
 )
-def test_what_nobody_knows_is_refused_before_anything_runs(tmp_path, change, words):
+def test_what_nobody_knows_is_refused_before_anything_runs(tmp_path, change, kind, word):
     values = recipe("ridge").model_dump() | change
-    with pytest.raises(UsageError) as error:
+    with pytest.raises(kind, match=word):
         go(tmp_path / "out", type(recipe("ridge")).from_dict(values))
-    assert words in str(error.value) and not (tmp_path / "out").exists()
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "word"),
     [
-        ({"engine": "rai"}, "did you mean 'ray'"),
-        ({"retry": ["crashd"]}, "did you mean 'crashed'"),
-        ({"only": {"metod": ["ridge"]}}, "did you mean 'method'"),
-        ({"only": {"method": ["rigde"]}}, "did you mean 'ridge'"),
-        ({"only": {"seed": ["0", "99"]}}, "no seed '99'\n  known: 0, 1"),
-        ({"only": {"fold": ["5"]}}, "no fold '5'\n  known: 0, 1, 2, 3, 4"),
-        ({"only": {"repeat": ["1"]}}, "no repeat '1'\n  known: 0"),
-        ({"only": {"split": ["whole"], "fold": ["1"]}}, "no fold '1'\n  known: 0"),
+        ({"engine": "rai"}, "'rai'"),
+        ({"retry": ["crashd"]}, "'crashd'"),
+        ({"only": {"metod": ["ridge"]}}, "'metod'"),
+        ({"only": {"method": ["rigde"]}}, "'rigde'"),
+        ({"only": {"seed": ["0", "99"]}}, "seed '99'"),
+        ({"only": {"fold": ["5"]}}, "fold '5'"),
+        ({"only": {"repeat": ["1"]}}, "repeat '1'"),
+        ({"only": {"split": ["whole"], "fold": ["1"]}}, "fold '1'"),
     ],
 )
-def test_wrong_options_are_answered_with_the_nearest_ones(tmp_path, options, words):
+def test_wrong_options_are_answered_with_the_nearest_ones(tmp_path, options, word):
     split = [{"recipe": "random", "folds": 5}, {"recipe": "random", "label": "whole"}]
-    with pytest.raises(UsageError, match=words):
+    with pytest.raises(UnknownNameError, match=word):
         go(tmp_path / "out", recipe("ridge", split=split, seeds=[0, 1]), **options)
     assert not (tmp_path / "out").exists()

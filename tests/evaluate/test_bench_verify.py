@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from molgraph.base.errors import StorageError
+from molgraph.base.errors import MissingFileError
 from molgraph.cli.main import app
 from molgraph.evaluate.benchmark.cells import MANIFEST, PREDICTIONS, file_of_split
 from molgraph.evaluate.benchmark.published_record import PACKED
@@ -281,7 +281,7 @@ def test_what_is_no_record_is_refused(whole, tmp_path):
 
 
 def test_a_folder_that_is_no_benchmark_is_refused(tmp_path):
-    with pytest.raises(StorageError, match=r"recipe\.toml"):
+    with pytest.raises(MissingFileError, match=r"recipe\.toml"):
         verify_records(tmp_path)
 
 

@@ -13,7 +13,7 @@ import pytest
 from molgraph.auxiliary.knn import NearestNeighbours
 from molgraph.base.code import code_hash, commit
 from molgraph.base.contracts import Target
-from molgraph.base.errors import MolgraphError
+from molgraph.base.errors import UnknownNameError
 from molgraph.chem.scaffold import scaffolds
 from molgraph.data.datasets import load_dataset
 from molgraph.data.splits import split_table
@@ -57,7 +57,7 @@ def test_a_published_split_by_scaffold_is_divided_inside_by_scaffold(table: Tabl
     assert inner_recipe(outer) == "scaffold/balanced"
     (early,) = inner_splits(table.take(outer.train), outer, 3, share=0.1, part="valid")
     assert early.recipe == "scaffold/balanced" and len(early.valid)
-    with pytest.raises(MolgraphError, match="scafold"):
+    with pytest.raises(UnknownNameError, match="scafold"):
         split_table(replace(table, split=words.astype(object)), "column", inner="scafold/balanced")
 
 

@@ -13,7 +13,7 @@ from sklearn import metrics as sk
 
 from molgraph.base import registry
 from molgraph.base.contracts import Kind, Metric, Prediction, Target
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import LabelError, MissingColumnError, ShapeError, UnknownNameError, UnsupportedError
 from molgraph.data.table import make_table
 from molgraph.evaluate.metrics import (
     Score,
@@ -147,15 +147,15 @@ def test_targets_are_found_by_name_whatever_their_order() -> None:
 
 def test_wrong_questions_are_refused() -> None:
     p = _prediction([1.0, 2.0], Target("y"))
-    with pytest.raises(UsageError, match="did you mean 'rmse'"):
+    with pytest.raises(UnknownNameError, match="'rmsee'"):
         score(np.zeros(2), p, metrics=["rmsee"])
-    with pytest.raises(UsageError, match="roc_auc cannot judge regression"):
+    with pytest.raises(UnsupportedError, match="roc_auc"):
         score(np.zeros(2), p, metrics=["roc_auc"])
-    with pytest.raises(DataError, match="expected"):
+    with pytest.raises(ShapeError, match=r"\(3, 1\)"):
         score(np.zeros(3), p)
-    with pytest.raises(DataError, match="did you mean 'y'"):
+    with pytest.raises(MissingColumnError, match="'yy'"):
         score(make_table(["C", "C"], targets=(Target("yy"),), y=[1, 2]), p)
-    with pytest.raises(DataError, match="no measured values"):
+    with pytest.raises(LabelError):
         score(make_table(["C", "C"]), p)
 
 

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from molgraph.auxiliary.own_method import OwnMethod, make_any, make_own
 from molgraph.base.code import code_hash
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError, MolgraphError, UsageError
+from molgraph.base.errors import BadValueError, FormatError, UnknownNameError, UnsupportedError, UsageError
 from molgraph.chem.fingerprints import morgan
 from molgraph.data.table import make_table
 from molgraph.evaluate.benchmark.recipe import BenchMethod
@@ -79,7 +79,7 @@ def test_an_estimator_that_is_made_is_cloned() -> None:
     own = clone(pipeline).set_params(ridge__alpha=1.0).fit(x, table.y[:, 0])
     np.testing.assert_allclose(found.value[:, 0], own.predict(x))
     assert not hasattr(pipeline[-1], "coef_") and made.resolved_params()["ridge__alpha"] == 1.0
-    with pytest.raises(UsageError, match="has no parameter 'alpha'"):
+    with pytest.raises(UnknownNameError, match="'alpha'"):
         make_own(f"{HERE}:pipeline", alpha=1.0)
 
 
@@ -110,7 +110,7 @@ def test_classes_that_a_fold_lacks_have_probability_0() -> None:
     value = make_own("sklearn.linear_model:LogisticRegression").fit(table).predict(table).value
     assert value.shape == (4, 3) and (value[:, 1] == 0).all()
     np.testing.assert_allclose(value.sum(1), 1)
-    with pytest.raises(DataError, match="returned 1 to 3\n  0 to 2"):
+    with pytest.raises(FormatError, match="1 to 3"):
         make_own(f"{HERE}:one_more").fit(table).predict(table)
 
 
@@ -146,18 +146,20 @@ def test_labels_in_the_place_of_predictions_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "params", "words"),
+    ("path", "params", "kind", "word"),
     [
-        ("no_such_package:Model", {}, "cannot be imported"),
-        (f"{HERE}:Nearst", {}, "has no 'Nearst'"),
-        (f"{HERE}:number", {}, "is a int"),
-        ("sklearn.linear_model:Ridge", {"alhpa": 1}, "no parameter 'alhpa'"),
-        ("sklearn.model_selection:KFold", {}, "no fit and no predict"),
-        ("sklearn.linear_model:Ridge", {"reads": "graphs"}, "reads is 'graphs'"),
+        ("no_such_package:Model", {}, UsageError, "no_such_package"),
+        (f"{HERE}:Nearst", {}, UnknownNameError, "'Nearst'"),
+        (f"{HERE}:number", {}, BadValueError, "int"),
+        ("sklearn.linear_model:Ridge", {"alhpa": 1}, UnknownNameError, "'alhpa'"),
+        ("sklearn.model_selection:KFold", {}, UnsupportedError, "KFold"),
+        ("sklearn.linear_model:Ridge", {"reads": "graphs"}, BadValueError, "'graphs'"),
     ],
 )
-def test_what_cannot_be_a_method_is_refused_before_anything_runs(path: str, params: dict, words: str) -> None:
-    with pytest.raises(UsageError, match=words):
+def test_what_cannot_be_a_method_is_refused_before_anything_runs(
+    path: str, params: dict, kind: type[UsageError], word: str
+) -> None:
+    with pytest.raises(kind, match=word):
         make_any(path, **params)
 
 
@@ -165,7 +167,7 @@ def test_a_module_that_hangs_at_import_is_refused(tmp_path: Path, monkeypatch: p
     (tmp_path / "hangs_at_import.py").write_text("import time\ntime.sleep(600)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr("molgraph.base.import_path.IMPORT_SECONDS", 0.2)
-    with pytest.raises(UsageError, match=r"cannot be imported: it took more than 0.2 s"):
+    with pytest.raises(UsageError, match=r"0\.2 s"):
         make_own("hangs_at_import:Model")
 
 
@@ -180,7 +182,7 @@ def test_a_path_is_a_module_and_an_object() -> None:
     assert BenchMethod.from_dict({"path": "a.b:C"}).row == "C"
     assert BenchMethod.from_dict({"path": "a.b:C", "label": "mine"}).row == "mine"
     for odd in ({"path": "a.b.C"}, {"path": "a:C", "name": "x"}, {"path": "a:C:d"}):
-        with pytest.raises(MolgraphError, match="give module:object"):
+        with pytest.raises(BadValueError, match=odd["path"]):
             BenchMethod.from_dict(odd)
-    with pytest.raises(UsageError, match="is benchmarked and not kept"):
+    with pytest.raises(UnsupportedError):
         OwnMethod(f"{HERE}:carbons").state()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import ConflictError
 from molgraph.cli.main import app
 from molgraph.evaluate.benchmark.published_record import read_record
 from molgraph.evaluate.benchmark.site import page_of, write_site
@@ -34,7 +34,7 @@ def test_every_link_of_the_published_boards_leads_somewhere(tmp_path: Path) -> N
     methods = {m for b in boards for m in b.methods}
     assert {page_of(m) for m in methods} < set(texts)
     assert texts[page_of("chemprop")].count("<tr class=") == sum("chemprop" in b.methods for b in boards)
-    with pytest.raises(UsageError, match="two benchmarks are called 'adme'"):
+    with pytest.raises(ConflictError, match="'adme'"):
         write_site([reports[0], reports[0]], tmp_path / "twice")
     assert not (tmp_path / "twice").exists()
 

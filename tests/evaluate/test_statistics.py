@@ -10,7 +10,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from molgraph.base.contracts import Prediction, Target
-from molgraph.base.errors import DataError
+from molgraph.base.errors import ShapeError
 from molgraph.data.table import make_table
 from molgraph.evaluate.statistics import holm, paired_difference, score_interval
 from molgraph.evaluate.verdict import Verdict, verdict
@@ -56,7 +56,7 @@ def test_a_seed_gives_one_interval_and_swapping_turns_the_sign() -> None:
 def test_missing_values_are_left_out_of_both() -> None:
     y, a, b = np.append(Y, [NAN, 0.0, 0.0]), np.append(Y + 1, [0.0, NAN, 0.0]), np.append(Y + 3, [0.0, 0.0, NAN])
     assert paired_difference(y, a, b, "mae", n=50) == pytest.approx((-2.0, -2.0, -2.0))
-    with pytest.raises(DataError, match="2 predictions for 3"):
+    with pytest.raises(ShapeError, match="2 predictions"):
         paired_difference(np.zeros(3), np.zeros(2), np.zeros(3), "mae")
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import molgraph
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import DataError, UnsupportedError
 from molgraph.base.registry import get
 from molgraph.data.sources import builtin
 from molgraph.generate import control
@@ -46,7 +46,7 @@ def test_a_control_learns_from_molecules_that_the_objective_did_not(
     assert found.independent and "50 that the oracle's model learnt from were left out" in found.note
     alone = make_control(table.take(np.arange(100, 200)), objective)
     assert np.array_equal(found.oracle.score([*table.smiles]).value, alone.oracle.score([*table.smiles]).value)
-    with pytest.raises(DataError, match="a control can learn from 15 of the 115 molecules"):
+    with pytest.raises(DataError, match="15 of"):
         make_control(table.take(np.arange(115)), objective)
 
 
@@ -89,5 +89,5 @@ def test_a_control_is_compared_with_the_model_that_it_controls(objective: Combin
 def test_a_table_controls_property_models_alone() -> None:
     frame = pd.DataFrame({"smiles": ["CCO"] * 30, "qed": 0.4})
     for words in ("qed", "qed,sa<4"):
-        with pytest.raises(UsageError, match=f"the oracle {words} asks no property model"):
+        with pytest.raises(UnsupportedError, match=words):
             make_control(frame, read_oracle(words))

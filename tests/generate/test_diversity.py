@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError, UnknownNameError
 from molgraph.generate.diversity import kernel_matrix, select_diverse
 
 
@@ -24,7 +24,7 @@ def test_weights_of_none_and_all(rng: np.random.Generator) -> None:
     same = np.ones((4, 4))
     assert sorted(select_diverse(np.zeros(4), same, 4)[0]) == [0, 1, 2, 3], "copies are chosen last, each once"
     for wrong in ((scores[:3], k, 2), (np.full(12, np.nan), k, 2), (scores, k, -1)):
-        with pytest.raises(UsageError):
+        with pytest.raises(BadValueError):
             select_diverse(*wrong)
-    with pytest.raises(UsageError, match="did you mean 'tanimoto'"):
+    with pytest.raises(UnknownNameError, match="'tanimato'"):
         kernel_matrix(x, "tanimato")

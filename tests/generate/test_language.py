@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError, UnsupportedError
 from molgraph.base.registry import get
 from molgraph.chem.smiles import why_unreadable
 from molgraph.chem.tokens import is_vocabulary, tokens_of
@@ -106,7 +106,7 @@ def test_a_low_temperature_draws_the_likeliest(fluent: LanguageGenerator) -> Non
     assert set(fluent.sample(50)) == {"CCO"}
     fluent.set_params(temperature=50.0)
     assert len({*fluent.sample(50)} - {"CCO", "c1ccccc1", "CC(=O)N"}) > 25
-    with pytest.raises(UsageError, match="temperature is 0"):
+    with pytest.raises(BadValueError, match="temperature is 0"):
         fluent.set_params(temperature=0).sample(1)
     fluent.set_params(temperature=1.0)
 
@@ -114,7 +114,7 @@ def test_a_low_temperature_draws_the_likeliest(fluent: LanguageGenerator) -> Non
 def test_the_first_samples_do_not_depend_on_how_many_follow(fluent: LanguageGenerator) -> None:
     assert fluent.sample(300, 5)[:131] == fluent.sample(131, 5)
     assert len({*map(tuple, (fluent.sample(128, 5), fluent.sample(256, 5)[128:]))}) == 2, "batches differ"
-    with pytest.raises(UsageError, match="-1 samples"):
+    with pytest.raises(BadValueError, match="-1 samples"):
         fluent.sample(-1)
 
 
@@ -148,7 +148,7 @@ def test_what_is_no_vocabulary(tokens: tuple[Any, ...]) -> None:
 
 
 def test_layers_that_cannot_write_are_refused() -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(UnsupportedError, match="convolution"):
         small(sequence="convolution").fit(corpus())
 
 

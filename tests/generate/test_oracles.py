@@ -14,7 +14,7 @@ import pytest
 from rdkit import Chem, DataStructs
 from rdkit.Chem import QED, Crippen, Descriptors, rdFingerprintGenerator
 
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base import errors
 from molgraph.chem.alerts import alerts_of
 from molgraph.chem.quality import measure
 from molgraph.data.table import make_table
@@ -53,7 +53,7 @@ def test_properties_are_rdkit_s() -> None:
     assert measure("cycle_penalty", [RINGS, "C1CCCCC1", "CC", "C(C"]).value.tolist()[:3] == [4, 0, 0]
     (found,) = alerts_of(["O=Cc1ccc(N=Nc2ccccc2)cc1"])
     assert "aldehyde" in found and len(found) > 1
-    with pytest.raises(UsageError, match="did you mean 'BRENK'"):
+    with pytest.raises(errors.UnknownNameError, match="'BRENC'"):
         alerts_of(["C"], ["BRENC"])
 
 
@@ -85,39 +85,39 @@ def test_objectives_as_texts_and_mappings(given: object, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "kind", "said"),
     [
-        ("qedd", "did you mean 'qed'"),
-        ("qed<", "cannot be understood"),
-        ("sa<4", "nothing to make better"),
-        ("", "the oracle is empty"),
-        (" , ", "the oracle is empty"),
-        ("qed,sa<4>5", "leave nothing"),
-        ("qed,alerts<1>=1", "leave nothing"),
-        ("qed,sa>5,sa<4", "'sa>5' and 'sa<4' leave no molecule"),
-        ("sa>=4,logp<3,sa:2<4", "leave no molecule"),
-        ("qed,similarity(CCO)>0.6,similarity(CCO)<=0.6", "leave no molecule"),
-        ("qed(3)", "takes no argument"),
-        ({"qed": {"weigt": 3}}, "weigt"),
-        ({"qed": "much"}, "is no weight"),
-        ({"nearest": {}}, "needs a table"),
+        ("qedd", errors.UnknownNameError, "'qedd'"),
+        ("qed<", errors.BadValueError, "'qed<'"),
+        ("sa<4", errors.BadValueError, "bounds alone"),
+        ("", errors.BadValueError, "empty"),
+        (" , ", errors.BadValueError, "empty"),
+        ("qed,sa<4>5", errors.ConflictError, "'sa'"),
+        ("qed,alerts<1>=1", errors.ConflictError, "'alerts'"),
+        ("qed,sa>5,sa<4", errors.ConflictError, "'sa>5' and 'sa<4'"),
+        ("sa>=4,logp<3,sa:2<4", errors.ConflictError, "'sa>=4' and 'sa:2<4'"),
+        ("qed,similarity(CCO)>0.6,similarity(CCO)<=0.6", errors.ConflictError, "'similarity<=0.6'"),
+        ("qed(3)", errors.UnusedSettingError, "'qed'"),
+        ({"qed": {"weigt": 3}}, errors.UnknownNameError, "weigt"),
+        ({"qed": "much"}, errors.BadValueError, "'much'"),
+        ({"nearest": {}}, errors.MissingOptionError, "table"),
     ],
 )
-def test_objectives_that_make_no_sense(given: object, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_objectives_that_make_no_sense(given: object, kind: type[errors.UsageError], said: str) -> None:
+    with pytest.raises(kind, match=said):
         read_oracle(given)  # type: ignore[arg-type]
 
 
 def test_similarity_needs_a_lead_that_can_be_read(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="--start"):
+    with pytest.raises(errors.DataError, match="--start"):
         read_oracle("qed,similarity>0.4")
     assert read_oracle("qed,similarity>0.4", lead="CCO").score_parts(["CCO"]).parts[0, 1] == 1
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(errors.CellError, match="'xx'"):
         read_oracle("similarity(xx)").score(["CCO"])
     (tmp_path / "o.toml").write_text("[qed]\nweight = 2\n[sa]\nmax = 4\n")
     assert read_oracle(tmp_path / "o.toml").words == "qed:2,sa<=4"
     (tmp_path / "o.toml").write_text("qed = ")
-    with pytest.raises(UsageError, match="TOML"):
+    with pytest.raises(errors.UsageError, match="TOML"):
         read_oracle(str(tmp_path / "o.toml"))
 
 
@@ -153,7 +153,7 @@ def test_calls_are_counted_once_a_molecule_and_end_with_the_budget() -> None:
     assert [one.call for one in first] == [1, 1, 0, 2] and "SMILES" in first[2].reason
     again = calls.score(["C(O)C", "CCC", "CCCC"])
     assert [one.call for one in again] == [1, 3, 0] and again[2].reason == SPENT and calls.left == 0
-    with pytest.raises(UsageError, match="budget is 0"):
+    with pytest.raises(errors.BadValueError, match="budget is 0"):
         OracleCalls(read_oracle("qed"), budget=0)
 
 
@@ -271,7 +271,7 @@ def test_calls_are_kept_for_one_objective(tmp_path: Path, one: Any, two: Any) ->
     calls.close()
     before = path.read_bytes()
     assert len(OracleCalls(read_oracle(one), 10, journal=path).resumed) == 2
-    with pytest.raises(UsageError, match="keeps 2 calls of a search for another oracle"):
+    with pytest.raises(errors.ConflictError, match="2 calls"):
         OracleCalls(read_oracle(two), 10, journal=path)
     assert path.read_bytes() == before
 
@@ -279,7 +279,7 @@ def test_calls_are_kept_for_one_objective(tmp_path: Path, one: Any, two: Any) ->
 def test_a_file_that_is_no_journal_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
     path.write_text("smiles,value\nCCO,1\n")
-    with pytest.raises(UsageError, match="something else than calls"):
+    with pytest.raises(errors.UnsupportedError, match=r"results\.csv"):
         OracleCalls(read_oracle("qed"), 10, journal=path)
 
     class Own(Oracle):
@@ -289,6 +289,6 @@ def test_a_file_that_is_no_journal_is_left_alone(tmp_path: Path) -> None:
             return Scores(np.ones(len(smiles)), np.full(len(smiles), ""))
 
     for unknown in (len, {"my": FunctionOracle(len)}, Own()):
-        with pytest.raises(UsageError, match="cannot be kept"):
+        with pytest.raises(errors.UnsupportedError):
             OracleCalls(read_oracle(unknown), 10, journal=tmp_path / "a")
     assert path.read_text() == "smiles,value\nCCO,1\n" and not (tmp_path / "a").exists()

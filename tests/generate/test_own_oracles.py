@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnknownNameError, UsageError
 from molgraph.generate.oracles.combined import read_oracle
 
 
@@ -19,7 +19,8 @@ def test_a_function_in_a_file_is_an_oracle(tmp_path: Path, monkeypatch: pytest.M
     before = read_oracle("./mine.py:letters").content
     (tmp_path / "mine.py").write_text("def letters(smiles):\n    return 2 * len(smiles)\n")
     assert read_oracle("./mine.py:letters").content != before, "kept calls are of one version of the file"
-    for wrong in ("mine:leters", "./his.py:letters", "nobody:here"):
-        with pytest.raises(UsageError):
+    unknown = {"mine:leters": UnknownNameError, "./his.py:letters": UsageError, "nobody:here": UsageError}
+    for wrong, kind in unknown.items():
+        with pytest.raises(kind, match=wrong.split(":", maxsplit=1)[0]):
             read_oracle(wrong)
     assert read_oracle({"dock": len}).score_parts(["CCO"]).parts[0, 0] == 3

@@ -108,7 +108,7 @@ def test_public_names_are_there_and_explained(name: str) -> None:
 
 
 def test_an_unknown_name_says_so() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'trian'"):
+    with pytest.raises(AttributeError, match="'trian'"):
         molgraph.trian  # noqa: B018
 
 

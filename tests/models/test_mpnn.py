@@ -7,7 +7,7 @@ import pytest
 import torch
 from rdkit import Chem
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.data import featurize_rdkit
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.feature_layout import MOLECULE_SPEC
@@ -54,12 +54,12 @@ def test_other_readouts_fit() -> None:
 
 @pytest.mark.parametrize("rounds", [0, 1])
 def test_a_master_node_that_nothing_would_hear_is_refused(rounds: int) -> None:
-    with pytest.raises(ValueError, match=f"rounds={rounds} does not read d_master 4"):
+    with pytest.raises(ValueError, match=f"rounds={rounds} .*d_master 4"):
         encoder(rounds=rounds, d_master=4)
 
 
 def test_a_matrix_of_each_label_has_no_hidden_layer() -> None:
-    with pytest.raises(ValueError, match="matrix does not read d_edge 6"):
+    with pytest.raises(ValueError, match="d_edge 6"):
         encoder(message="matrix", d_edge=6)
 
 
@@ -112,9 +112,9 @@ def test_explicit_hydrogens_are_read_out_and_are_no_rows(distinct: bool) -> None
 
 
 def test_wrong_parameters_are_answered() -> None:
-    with pytest.raises(ValueError, match="MPNN has 0 layers or more, got -1"):
+    with pytest.raises(ValueError, match="got -1"):
         encoder(rounds=-1)
-    with pytest.raises(ValueError, match="no message is named 'dot'; known: edge_network, matrix, pair"):
+    with pytest.raises(ValueError, match="'dot'"):
         make_message("dot", 14, 8, 8)
-    with pytest.raises(UsageError, match="explicit_h adds the hydrogens of molecules; these graphs are 'graph"):
+    with pytest.raises(UnsupportedError, match="explicit_h"):
         MPNN(InputSpec("graph.1", {"atom": 3, "bond": 1}), explicit_h=True)

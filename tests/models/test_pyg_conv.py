@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnknownNameError, UnsupportedError
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.feature_layout import MOLECULE_SPEC
 from molgraph.data.featurize import featurize
@@ -87,9 +87,9 @@ def test_no_convolution_is_a_bag_of_atoms() -> None:
 
 
 def test_what_cannot_be_is_refused_with_a_hint() -> None:
-    with pytest.raises(UsageError, match="did you mean 'GCNConv'"):
+    with pytest.raises(UnknownNameError, match="'GCNConv'"):
         build(conv="GCNCon")
-    with pytest.raises(UsageError, match="no convolution"):
+    with pytest.raises(UnknownNameError, match="'Linear'"):
         build(conv="Linear")
     odd: dict[str, dict[str, Any]] = {
         "ChebConv": {}, "PointNetConv": {}, "MixHopConv": {}, "HypergraphConv": {}, "DNAConv": {}, "SplineConv": {},
@@ -98,19 +98,19 @@ def test_what_cannot_be_is_refused_with_a_hint() -> None:
         "GravNetConv": {"space_dimensions": 2, "propagate_dimensions": 2, "k": 2},
     }  # fmt: skip
     for name, options in odd.items():
-        with pytest.raises(UsageError, match=f"{name} cannot be used"):
+        with pytest.raises(UnsupportedError, match=name):
             build(conv=name, options=options)
-    with pytest.raises(UsageError, match="keeps the edges of its first batch"):
+    with pytest.raises(UnsupportedError, match="cached"):
         build(conv="GCNConv", options={"cached": True})
     assert build(conv="GATConv", options={"heads": 2})(batch()).graphs.isfinite().all()
     degrees = {"aggregators": ["mean", "max"], "scalers": ["identity", "attenuation"], "deg": [0, 4, 3, 2, 1]}
     assert build(conv="PNAConv", options=degrees)(batch()).graphs.isfinite().all()
     for unread in ({"conv": "Nope"}, {"options": {"bogus": 1}}, {"heads": 2}):
-        with pytest.raises(ValueError, match="depth=0 does not read"):
+        with pytest.raises(ValueError, match="depth=0"):
             build(depth=0, **unread)
     with pytest.raises(ValueError, match="heads must divide"):
         build(conv="GATConv", heads=3)
-    with pytest.raises(ValueError, match="GCNConv does not read heads 8"):
+    with pytest.raises(ValueError, match="heads 8"):
         build(conv="GCNConv", heads=8)
     assert build(conv="GCNConv", d_hidden=30).d_out == 30, "no heads to divide it"
     assert build(conv="ChebConv", options={"K": 2})(batch()).graphs.isfinite().all()

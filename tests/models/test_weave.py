@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError
 from molgraph.base.parameters import check_params
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.featurize import featurize
@@ -51,5 +51,5 @@ def test_graphs_without_rings_told_are_read_and_wrong_parameters_answered() -> N
     store = featurize(SMILES)
     torch.manual_seed(0)
     assert Weave(store.spec)(collate(store, np.arange(3))).graphs.isfinite().all()
-    with pytest.raises(UsageError, match="weave: depth is 0, expected a whole number from 1"):
+    with pytest.raises(BadValueError, match="depth is 0"):
         check_params(Weave, {"depth": 0}, owner="weave")

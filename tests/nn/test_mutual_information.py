@@ -20,7 +20,7 @@ def test_no_score_gives_two_logarithms_of_two() -> None:
 
 
 def test_one_graph_has_no_negatives() -> None:
-    with pytest.raises(UsageError, match=r"the batch has 1\n.*two graphs or more"):
+    with pytest.raises(UsageError, match="has 1"):
         jsd_local_global(torch.zeros(3, 5), torch.zeros(1, 5), torch.zeros(3, dtype=torch.int64))
 
 

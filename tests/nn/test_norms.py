@@ -49,9 +49,9 @@ def test_graph_is_pygs() -> None:
 
 def test_groups_that_cannot_be_are_refused() -> None:
     for make in (Group, GroupGraph):
-        with pytest.raises(ValueError, match="3 groups do not divide 8 channels"):
+        with pytest.raises(ValueError, match="3 groups"):
             make(8, 3)
-    with pytest.raises(ValueError, match="8 groups of one channel"):
+    with pytest.raises(ValueError, match="8 groups"):
         Group(8, 8)
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch_geometric.nn import NNConv
 from torch_geometric.nn import Set2Set as PygSet2Set
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError, MolgraphError, UnknownNameError
 from molgraph.base.parts import Part, make_part, read_parts
 from molgraph.base.registry import get, names
 from molgraph.nn.attention_readouts import Set2Set
@@ -75,7 +75,7 @@ def test_plain_readouts(name: str, expected) -> None:
 
 def test_readouts_are_known_by_name() -> None:
     assert {"mean", "norm", "set2set", "sum"} <= set(names("readout"))
-    with pytest.raises(UsageError, match="set2set"):
+    with pytest.raises(UnknownNameError, match="set2set"):
         get("readout", "set2sets")
     assert NormReadout(4, norm=2.0)(torch.ones(5, 4), TO_GRAPHS)[0][0].tolist() == [1.5] * 4
 
@@ -106,9 +106,9 @@ def test_perceptron_drops_while_training_only() -> None:
 
 
 def test_wrong_words_are_answered() -> None:
-    with pytest.raises(ValueError, match="at least one layer, got n_layers=0"):
+    with pytest.raises(ValueError, match="n_layers=0"):
         Perceptron(3, n_layers=0)
-    with pytest.raises(ValueError, match="did you mean 'relu'"):
+    with pytest.raises(ValueError, match="'relu'"):
         make_activation("relo")
     assert all(make_activation(name)(torch.zeros(1)).isfinite() for name in ACTIVATIONS)
 
@@ -125,25 +125,25 @@ def test_settings_beside_a_name_are_those_of_the_constructor(kind: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "error", "words"),
     [
-        ("set2set(step=5)", "set2set has no parameter 'step'"),
-        ("set2set(steps=0)", "steps is 0, expected a whole number from 1 to 100"),
-        ("set2set(steps='5')", "steps is '5', expected a whole number"),
-        ("set2set(steps=five)", "steps is 'five', expected a whole number"),
-        ("set2st(steps=5)", "no readout is named 'set2st'"),
-        ("set2set(steps=", "cannot be read"),
-        ("set2set(5, steps=5) + mean", "2 parts"),
-        ("set2set(5, 6, 7, 8)", "4 values"),
-        ("set2set(steps=5, steps=6)", "cannot be read"),
-        ("set2set(steps=[5)]", "cannot be read"),
-        ("set2set(steps=print())", "steps is 'print()', expected a whole number"),
-        ("set2set(**{'steps': 5})", "steps is"),
-        ("set2set(" + "(" * 10_000, "cannot be read"),
+        ("set2set(step=5)", UnknownNameError, "'step'"),
+        ("set2set(steps=0)", BadValueError, "steps is 0"),
+        ("set2set(steps='5')", BadValueError, "steps is '5'"),
+        ("set2set(steps=five)", BadValueError, "steps is 'five'"),
+        ("set2st(steps=5)", UnknownNameError, "'set2st'"),
+        ("set2set(steps=", BadValueError, "cannot be read"),
+        ("set2set(5, steps=5) + mean", BadValueError, "2 parts"),
+        ("set2set(5, 6, 7, 8)", BadValueError, "4 values"),
+        ("set2set(steps=5, steps=6)", BadValueError, "cannot be read"),
+        ("set2set(steps=[5)]", BadValueError, "cannot be read"),
+        ("set2set(steps=print())", BadValueError, "steps is 'print()'"),
+        ("set2set(**{'steps': 5})", BadValueError, "steps is"),
+        ("set2set(" + "(" * 10_000, BadValueError, "cannot be read"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(text: str, words: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(words)):
+def test_settings_that_cannot_be_are_refused(text: str, error: type[MolgraphError], words: str) -> None:
+    with pytest.raises(error, match=re.escape(words)):
         make_part("readout", text, 8)
 
 
@@ -167,5 +167,5 @@ def test_optimisers_and_schedules_take_settings() -> None:
     weights = [torch.nn.Parameter(torch.ones(2))]
     made = make_optimizer("sgd(momentum=0.5)", weights, 0.1, 0.0)
     assert (made.defaults["momentum"], made.defaults["lr"]) == (0.5, 0.1)
-    with pytest.raises(UsageError, match="momentun"):
+    with pytest.raises(UnknownNameError, match="momentun"):
         make_optimizer("sgd(momentun=0.5)", weights, 0.1, 0.0)

@@ -172,39 +172,39 @@ def scaled(source: Tensor, target: Tensor, edge: Tensor) -> Tensor:
 
 
 def test_says_what_does_not_fit() -> None:
-    with pytest.raises(ValueError, match=r"source_rows has the shape \[3, 3\], where the relation has 4 sources"):
+    with pytest.raises(ValueError, match=r"source_rows .*\[3, 3\]"):
         propagate(rows_of(3), EXAMPLE)
-    with pytest.raises(ValueError, match=r"target_rows has the shape \[4, 3\], where the relation has 5 targets"):
+    with pytest.raises(ValueError, match=r"target_rows .*\[4, 3\]"):
         propagate(rows_of(4), EXAMPLE, target_rows=rows_of(4))
-    with pytest.raises(ValueError, match=r"edge_rows has the shape \[6, 3\], where the relation has 5 pairs"):
+    with pytest.raises(ValueError, match=r"edge_rows .*\[6, 3\]"):
         propagate(rows_of(4), EXAMPLE, edge_rows=rows_of(6), message=lambda s, t, e: s)
     with pytest.raises(ValueError, match="pass message"):
         propagate(rows_of(4), EXAMPLE, edge_rows=rows_of(5))
-    with pytest.raises(ValueError, match="sum, mean, max, min, std, softmax"):
+    with pytest.raises(ValueError, match="'median'"):
         propagate(rows_of(4), EXAMPLE, reduce="median")
-    with pytest.raises(ValueError, match=r"a message of the shape \[1, 3\] came for 5 pairs"):
+    with pytest.raises(ValueError, match=r"message .*\[1, 3\]"):
         propagate(rows_of(4), EXAMPLE, message=lambda s, t, e: s[:1])
 
 
 @pytest.mark.parametrize("shape", [(), (4,)])
 def test_rows_have_a_width(unchecked: ModuleType, shape: tuple[int, ...]) -> None:
     propagate = unchecked.propagate  # a user's words, not those of the tests' check
-    wrong, words = torch.zeros(shape), rf"has the shape \[{', '.join(map(str, shape))}\]"
-    with pytest.raises(ValueError, match=rf"source_rows {words}.*give one row for each, \[4, width\]"):
+    wrong, words = torch.zeros(shape), rf"\[{', '.join(map(str, shape))}\]"
+    with pytest.raises(ValueError, match=rf"source_rows .*{words}"):
         propagate(wrong, EXAMPLE)
-    with pytest.raises(ValueError, match=rf"target_rows {words}.*has 5 targets"):
+    with pytest.raises(ValueError, match=rf"target_rows .*{words}"):
         propagate(rows_of(4), EXAMPLE, target_rows=wrong)
-    with pytest.raises(ValueError, match=rf"edge_rows {words}.*has 5 pairs"):
+    with pytest.raises(ValueError, match=rf"edge_rows .*{words}"):
         propagate(rows_of(4), EXAMPLE, edge_rows=wrong, message=scaled)
 
 
 @pytest.mark.parametrize(
     ("source", "target", "words"),
     [
-        ([0, 4, 9], [0, 0, 0], "pair 1 goes from row 4 to row 0, but there are 4 sources and 5 targets"),
-        ([0, 3], [4, 5], "pair 1 goes from row 3 to row 5"),
-        ([-1, 0], [0, 0], "pair 0 goes from row -1 to row 0"),
-        ([0, 0, 0], [0, 0, -2], "pair 2 goes from row 0 to row -2"),
+        ([0, 4, 9], [0, 0, 0], "1 .*row 4"),
+        ([0, 3], [4, 5], "1 .*row 5"),
+        ([-1, 0], [0, 0], "0 .*row -1"),
+        ([0, 0, 0], [0, 0, -2], "2 .*row -2"),
     ],
 )
 def test_a_row_outside_its_set_is_named(source: list[int], target: list[int], words: str) -> None:
@@ -214,7 +214,7 @@ def test_a_row_outside_its_set_is_named(source: list[int], target: list[int], wo
 
 @pytest.mark.parametrize(("source", "target"), [([0, 1], [0]), ([[0, 1]], [[0, 1]])])
 def test_pairs_have_two_ends(unchecked: ModuleType, source: list, target: list) -> None:
-    with pytest.raises(ValueError, match="two vectors of row numbers of one length"):
+    with pytest.raises(ValueError, match="one length"):
         unchecked.Relation.from_pairs(torch.tensor(source), torch.tensor(target), 4, 5)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import MismatchError
 from molgraph.evaluate.benchmark.published_record import ABOUT, PACKED, read_record
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.report import write_bench_report
@@ -93,10 +93,10 @@ def test_records_of_other_recipes_or_folds_are_refused(tmp_path: Path) -> None:
     first, second = record(tmp_path / "a", dataset=["small"]), record(tmp_path / "b", dataset=["other"])
     packed = read_scores(first / PACKED).assign(dataset="other")
     packed.to_csv(first / PACKED, index=False)
-    with pytest.raises(DataError, match="differ in the data_hash of other"):
+    with pytest.raises(MismatchError, match="data_hash of other"):
         join_records(first, second)
     (first / RECIPE).write_text((first / RECIPE).read_text().replace("folds = 5", "folds = 4", 1))
-    with pytest.raises(DataError, match="another recipe"):
+    with pytest.raises(MismatchError, match=str(first)):
         join_records(first, second)
     whole = record(tmp_path / "whole")
     before = (whole / PACKED).read_bytes()

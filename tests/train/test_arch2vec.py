@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError
 from molgraph.data.table import make_table
 from molgraph.train.inputs import Input
 from molgraph.train.objectives.arch2vec import Arch2Vec
@@ -63,5 +63,5 @@ def test_a_search_asks_for_each_row_once_and_finds_a_peak_sooner_than_chance() -
 
 @pytest.mark.parametrize("latents", [np.zeros((0, 2)), np.zeros(3), np.full((3, 2), np.nan)])
 def test_no_pool_is_refused(latents: np.ndarray) -> None:
-    with pytest.raises(UsageError, match="a search of"):
+    with pytest.raises(BadValueError, match="3 queries"):
         search_pool(latents, lambda row: 0.0, 3)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from molgraph.base.errors import StorageError
+from molgraph.base.errors import CannotWriteError, FileKeptError
 from molgraph.train.chunk_folder import ChunkFolder
 
 
@@ -49,7 +49,7 @@ def test_a_file_of_the_users_own_is_refused_and_left(tmp_path: Path, name: str) 
     own.parent.mkdir(exist_ok=True)
     own.write_bytes(b"five years of work")
     before = below(tmp_path)
-    with pytest.raises(StorageError, match="was not left by molgraph") as caught, ChunkFolder(tmp_path / "out.csv"):
+    with pytest.raises(FileKeptError) as caught, ChunkFolder(tmp_path / "out.csv"):
         pass
     assert "out.csv.parts" in str(caught.value) and "move or remove it" in caught.value.hint
     assert below(tmp_path) == before
@@ -68,7 +68,7 @@ def test_neither_a_link_nor_a_pipe_is_followed(tmp_path: Path, name: str, kind: 
     else:
         to = target if "/" in name else target.parent
         (tmp_path / name).symlink_to(to if kind == "link" else tmp_path / "not-there")
-    with pytest.raises(StorageError), ChunkFolder(tmp_path / "out.csv") as folder:
+    with pytest.raises(FileKeptError), ChunkFolder(tmp_path / "out.csv") as folder:
         put(folder, 0, b"a\n")
     assert target.read_bytes() == b"five years of work" and list(target.parent.iterdir()) == [target]
     assert os.path.lexists(tmp_path / name) and not (tmp_path / "not-there").exists()
@@ -133,14 +133,14 @@ def test_a_full_disk_promises_only_rows_that_are_there(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (5000, hard))
     try:
-        with pytest.raises(StorageError) as caught, ChunkFolder(out) as folder:
+        with pytest.raises(CannotWriteError) as caught, ChunkFolder(out) as folder:
             put(folder, 0, b"x" * 6000)
         assert "kept" not in str(caught.value) and below(tmp_path) == {}
         for resumable in (False, True):
-            with pytest.raises(StorageError) as caught:
+            with pytest.raises(CannotWriteError) as caught:
                 two(resumable, 6000)
             assert ("1 rows are kept in out.csv.parts; the same command" in str(caught.value)) == resumable
-        with pytest.raises(StorageError) as caught:
+        with pytest.raises(CannotWriteError) as caught:
             two(True, 3000)
         assert "2 rows are kept in out.csv.parts; the same command" in str(caught.value)
     finally:
@@ -152,9 +152,9 @@ def test_a_full_disk_promises_only_rows_that_are_there(tmp_path: Path) -> None:
 def test_links_in_a_circle_are_refused_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "a.csv").symlink_to("b.csv")
     (tmp_path / "b.csv").symlink_to("a.csv")
-    with pytest.raises(StorageError, match="lead in a circle"), ChunkFolder(tmp_path / "a.csv"):
+    with pytest.raises(CannotWriteError, match="circle"), ChunkFolder(tmp_path / "a.csv"):
         pass
     from molgraph.cli.options import check_writable
 
-    with pytest.raises(StorageError, match="lead in a circle"):
+    with pytest.raises(CannotWriteError, match="circle"):
         check_writable(tmp_path / "a.csv")

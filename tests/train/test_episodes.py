@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import LabelError
 from molgraph.base.seeds import generator
 from molgraph.data.featurize import featurize
 from molgraph.train.episodes import Episodes, EpisodeSampler
@@ -83,5 +83,5 @@ def test_judging_takes_each_task_once_and_few_labels_make_small_parts() -> None:
 
 def test_tasks_without_two_labels_are_a_sentence() -> None:
     part = rows(n=1)
-    with pytest.raises(DataError, match="no task has two labels"):
+    with pytest.raises(LabelError):
         EpisodeSampler(part, Episodes(4, 8, 8))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from torch import Tensor, nn
 
 import molgraph
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError, MissingOptionError, UnknownNameError, UnsupportedError
 from molgraph.base.recipe_keys import GradientDescent
 from molgraph.train.callback import Callback, make_callbacks
 from molgraph.train.callbacks.l2_sp import L2SP
@@ -104,16 +105,19 @@ def test_every_phase_is_trained_and_the_best_epoch_of_all_is_kept(start: str) ->
 
 def test_callbacks_that_have_nothing_to_hold_on_to_are_refused(start: str) -> None:
     for callback in ("l2-sp", "lp-ft"):
-        with pytest.raises(UsageError):
+        with pytest.raises(MissingOptionError, match=callback):
             small(callback=callback).fit(series(16))
-        with pytest.raises(UsageError):
+        with pytest.raises(MissingOptionError, match=callback):
             molgraph.train_generator(series(16), callback=callback, epochs=1)
-    for wrong in ("lp-ft(share=0)", "lpft", "l2-sp(gamma=1)", "l2-sp++"):
-        with pytest.raises(UsageError):
+    for wrong, words in (("lp-ft(share=0)", "share is 0"), ("l2-sp++", "l2-sp++")):
+        with pytest.raises(BadValueError, match=re.escape(words)):
             small(callback=wrong, init=start).check()
-    with pytest.raises(UsageError, match="copy"):
+    for wrong, words in (("lpft", "'lpft'"), ("l2-sp(gamma=1)", "'gamma'")):
+        with pytest.raises(UnknownNameError, match=words):
+            small(callback=wrong, init=start).check()
+    with pytest.raises(UnsupportedError, match="copy"):
         tuned(start, "l2-sp", objective="mean-teacher")
-    with pytest.raises(UsageError, match="head"):
+    with pytest.raises(UnsupportedError, match="head"):
         tuned(start, "lp-ft", objective="infograph")
 
 

@@ -11,7 +11,7 @@ import torch
 
 import molgraph
 from molgraph.base import registry
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError, UsageError
 from molgraph.data.table import make_table
 from molgraph.train.inputs import trial_inputs
 from molgraph.train.network import build_network
@@ -37,7 +37,7 @@ def test_every_encoder_of_molecules_that_gives_rows_can_be_pretrained(encoder: s
     if "molecule" not in make.reads:
         pytest.skip("no encoder of molecules")
     if not build_network(trial_inputs(encoder), make.small, joiner="concat", d_extra=0).encoder.d_rows:
-        with pytest.raises(UsageError, match=f"states of rows, such as atoms, which {encoder} does not give"):
+        with pytest.raises(UnsupportedError, match=encoder):
             made(encoder, **make.small)
         return
     batch, network, objective = made(encoder, **make.small)
@@ -69,11 +69,11 @@ def test_a_last_batch_of_one_graph_joins_the_one_before_and_batches_differ_by_ep
 
 @pytest.mark.parametrize(
     ("rows", "batch_size", "valid", "words"),
-    [(1, 8, 4, "the training part has 1"), (8, 1, 4, "a batch has 1"), (8, 8, 1, "the validation part has 1")],
+    [(1, 8, 4, "training part"), (8, 1, 4, "a batch"), (8, 8, 1, "validation part")],
 )
 def test_one_graph_is_refused(rows: int, batch_size: int, valid: int, words: str) -> None:
     parts = [make_table(series(n).smiles) for n in (rows, valid)]
-    with pytest.raises(UsageError, match=f"compares 2 rows or more with each other, and {words}") as found:
+    with pytest.raises(UsageError, match=f"{words} has 1") as found:
         small(objective="infograph", batch_size=batch_size).fit(*parts)
     assert found.value.hint == ("set batch_size to 2 or more" if batch_size == 1 else "give it more rows")
 
@@ -95,5 +95,5 @@ def test_several_columns_are_refused() -> None:
     table = make_table(SMILES)
     inputs = prepare(table, None, "gin", None, None, {}, targets=False).inputs * 2
     network = build_network(inputs, {"d_hidden": 8}, joiner="concat", d_extra=0)
-    with pytest.raises(UsageError, match="infograph learns one encoder, and the model reads"):
+    with pytest.raises(UnsupportedError, match="infograph"):
         InfoGraph(network, inputs)

@@ -15,7 +15,15 @@ from typer.testing import CliRunner
 
 import molgraph
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError, MolgraphError, UsageError
+from molgraph.base.errors import (
+    BadValueError,
+    ConflictError,
+    LabelError,
+    MolgraphError,
+    UnknownNameError,
+    UnsupportedError,
+    UnusedSettingError,
+)
 from molgraph.cli.main import app
 from molgraph.data.table import Table, make_table
 from molgraph.train import archive
@@ -137,7 +145,7 @@ def test_the_file_has_encoder_and_head_and_predicts_no_target(init: Path) -> Non
     assert verify(init).largest_gap == 0
     model = load_model(init)
     assert "an encoder and head pretrained by maml" in repr(model)
-    with pytest.raises(UsageError, match=r"pretrained by maml, which predicts no target\n.*--init"):
+    with pytest.raises(UnsupportedError, match="maml"):
         model.predict(["CCO"])
     assert molgraph.embed(init, ["CCO", "xx"]).value.shape == (2, 8)
     parts, arrays = archive.read_archive(init)
@@ -156,7 +164,7 @@ def test_training_starts_from_encoder_and_head(init: Path) -> None:
     assert note.startswith("the encoder dmpnn and the head started from init.mgm (an encoder and head pretrained by")
     numbers = GraphMethod(init=str(init), epochs=1).fit(series(20))
     assert any(note.startswith("the encoder dmpnn started from") for note in numbers.notes), "its head is of classes"
-    with pytest.raises(UsageError, match=r"head_width is 9, and 8 in .*init\.mgm\n.*leave it out"):
+    with pytest.raises(ConflictError, match="head_width is 9"):
         GraphMethod(init=str(init), head_width=9).fit(assays())
 
 
@@ -170,13 +178,13 @@ def table(*kinds: str) -> Table:
 @pytest.mark.parametrize(
     ("data", "options", "error", "words"),
     [
-        (table("binary", "regression"), {}, DataError, r"cannot: t0 \(binary\), t1 \(regression\)\n.*--target"),
-        (table("multiclass"), {}, DataError, r"cannot: t0 \(multiclass\)"),
-        (table("binary"), {"model": "gin"}, UsageError, r"no network with batch norm.*\n.*params.norm=layer"),
-        (table("binary"), {"params": {"objective.inner_rate": 0.0}}, UsageError, "maml: inner_rate is 0"),
-        (table("binary"), {"params": {"objective.rate": 0.1}}, UsageError, "maml has no parameter 'rate'"),
-        (["CCO"] * 20, {}, DataError, "no target"),
-        (table("binary"), {"objective": "masked-atoms", "targets": ["t0"]}, UsageError, "reads no targets\n.*maml"),
+        (table("binary", "regression"), {}, LabelError, r"t0 \(binary\), t1"),
+        (table("multiclass"), {}, LabelError, r"t0 \(multiclass\)"),
+        (table("binary"), {"model": "gin"}, UnsupportedError, "norm=layer"),
+        (table("binary"), {"params": {"objective.inner_rate": 0.0}}, BadValueError, "inner_rate is 0"),
+        (table("binary"), {"params": {"objective.rate": 0.1}}, UnknownNameError, "'rate'"),
+        (["CCO"] * 20, {}, LabelError, "target"),
+        (table("binary"), {"objective": "masked-atoms", "targets": ["t0"]}, UnusedSettingError, "masked-atoms"),
     ],
 )
 def test_what_cannot_be_a_task_is_one_sentence(

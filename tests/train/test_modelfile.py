@@ -17,7 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from molgraph.base.contracts import State
-from molgraph.base.errors import ModelFileError, StorageError
+from molgraph.base.errors import (
+    CannotReadError,
+    CannotWriteError,
+    DamagedModelError,
+    ForeignModelError,
+    MissingFileError,
+    ModelFileError,
+    NewerVersionError,
+)
 from molgraph.train import archive
 from molgraph.train.card import ModelCard
 from molgraph.train.method import GraphMethod
@@ -112,7 +120,7 @@ def test_the_empty_part_of_former_files_is_not_written_and_may_be_there(saved, t
     assert load_model(tmp_path / "former.mgm").predict(QUESTIONS).value.tobytes() == answers.tobytes()
     half = json.dumps(" " * (archive.LARGEST_JSON - 100)).encode()
     (tmp_path / "former.mgm").write_bytes(_rewritten(whole, _nothing, **{"calibration.json": half}))
-    with pytest.raises(ModelFileError, match="which no model needs"):
+    with pytest.raises(DamagedModelError, match="JSON"):
         load_model(tmp_path / "former.mgm")
 
 
@@ -122,7 +130,7 @@ def test_verify_notices_other_answers(saved, tmp_path):
     arrays["network.head.layers.1.bias"] = arrays["network.head.layers.1.bias"] + 0.01
     archive.write_archive(tmp_path / "other.mgm", parts, arrays)
     load_model(tmp_path / "other.mgm")
-    with pytest.raises(ModelFileError, match=r"other\.mgm: .*when it was saved"):
+    with pytest.raises(ModelFileError, match=r"other\.mgm: .* answers"):
         verify(tmp_path / "other.mgm")
 
 
@@ -223,48 +231,53 @@ def test_hostile_and_foreign_files_get_one_sentence(saved, tmp_path):
         "pickle": (pickle.dumps({"a": 1}), "no molgraph model"),
         "other zip": (zipped.getvalue(), "no molgraph model"),
         "many": (many.getvalue(), "more parts"),
-        "newer": (_rewritten(whole, lambda m: m.update(version=2, molgraph="9.9")), r"(?s)format 2.*molgraph 9\.9"),
+        "newer": (_rewritten(whole, lambda m: m.update(version=2, molgraph="9.9")), r"(?s)format 2.*9\.9"),
         "no version": (_rewritten(whole, lambda m: m.update(version="x")), "version"),
         "foreign": (_rewritten(whole, lambda m: m.update(format="other")), "no molgraph model"),
-        "more": (_rewritten(whole, _nothing, **{"run.py": b"print()"}), "more parts|one too many"),
-        "bomb": (_rewritten(whole, _nothing, **{"card.json": bomb}), "which no model needs"),
-        "no json": (_rewritten(whole, _nothing, **{"card.json": b"{"}), "no JSON"),
+        "more": (_rewritten(whole, _nothing, **{"run.py": b"print()"}), "one too many"),
+        "bomb": (_rewritten(whole, _nothing, **{"card.json": bomb}), "JSON"),
+        "no json": (_rewritten(whole, _nothing, **{"card.json": b"{"}), r"card\.json"),
         "nan": (_rewritten(whole, _nothing, **{"card.json": b'{"n_train": NaN}'}), "NaN"),
-        "deep": (_rewritten(whole, _nothing, **{"card.json": b"[" * 100_000}), "no JSON"),
+        "deep": (_rewritten(whole, _nothing, **{"card.json": b"[" * 100_000}), r"card\.json"),
         "card": (_rewritten(whole, _nothing, **{"card.json": b'{"notes": 3}'}), "card"),
         "long header": (_rewritten(whole, _nothing, **{"weights.safetensors": struct.pack("<Q", 1 << 60)}), "header"),
         "no weights": (_rewritten(whole, _nothing, **{"weights.safetensors": _weights({})}), "parts|weights"),
         "overlap": (
             _rewritten(whole, _nothing, **{"weights.safetensors": _weights({"a": tensor, "b": tensor}, bytes(8))}),
-            "unlike their bytes",
+            "bytes",
         ),
         "shape": (
             _rewritten(whole, _nothing, **{"weights.safetensors": _weights({"a": tensor | {"shape": [9]}}, bytes(8))}),
-            "unlike their bytes",
+            "bytes",
         ),
         "huge": (
             _rewritten(whole, _nothing, **{"method.json": _method(whole, head_width=10**12)}),
-            "head_width is",
+            "head_width",
         ),
         "wide": (_rewritten(whole, _nothing, **{"method.json": _method(whole, head_width=10**6)}), "shape"),
         "layers": (_rewritten(whole, _nothing, **{"method.json": _method(whole, head_layers=10**5)}), "shapes"),
-        "encoder": (_rewritten(whole, _nothing, **{"method.json": _method(whole, encoder="x")}), "no encoder"),
-        "unknown": (_rewritten(whole, _nothing, **{"method.json": b'{"name": "os.system", "meta": {}}'}), "not here"),
+        "encoder": (_rewritten(whole, _nothing, **{"method.json": _method(whole, encoder="x")}), "'x'"),
+        "unknown": (
+            _rewritten(whole, _nothing, **{"method.json": b'{"name": "os.system", "meta": {}}'}),
+            r"os\.system",
+        ),
     }
+    foreign = dict.fromkeys(("empty", "text", "pickle", "other zip", "many", "foreign"), ForeignModelError)
+    kinds = {**foreign, "newer": NewerVersionError, "unknown": ModelFileError}
     for name, (data, words) in files.items():
         path = tmp_path / "odd.mgm"
         path.write_bytes(data)
-        with pytest.raises(ModelFileError, match=words) as error:
+        with pytest.raises(kinds.get(name, DamagedModelError), match=words) as error:
             load_model(path)
         assert "\n" not in error.value.message, name
 
 
 def test_files_that_are_not_there(tmp_path):
-    with pytest.raises(StorageError, match=r"none\.mgm"):
+    with pytest.raises(MissingFileError, match=r"none\.mgm"):
         load_model(tmp_path / "none.mgm")
-    with pytest.raises(StorageError):
+    with pytest.raises(CannotReadError):
         load_model(tmp_path)
-    with pytest.raises(StorageError, match="folder"):
+    with pytest.raises(CannotWriteError, match=r"folder\.mgm"):
         model_of(series(8)).save(tmp_path / "no" / "such" / "folder.mgm")
 
 
@@ -273,6 +286,6 @@ def test_a_failed_save_leaves_the_old_file(saved, tmp_path, monkeypatch):
     path.write_bytes(saved[1])
     model = load_model(path)
     monkeypatch.setattr(archive.zipfile.ZipFile, "writestr", lambda *_: (_ for _ in ()).throw(OSError(28, "No space")))
-    with pytest.raises(StorageError, match=r"(?s)no space.*disk is full"):
+    with pytest.raises(CannotWriteError, match="disk"):
         model.save(path)
     assert path.read_bytes() == saved[1] and len(list(tmp_path.iterdir())) == 1

@@ -10,7 +10,7 @@ import pytest
 
 import molgraph
 from molgraph.base.contracts import Target
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError, UnsupportedError, UnusedSettingError
 from molgraph.chem.descriptors import NAMES
 from molgraph.data.sources import builtin
 from molgraph.data.table import Table, make_table
@@ -67,9 +67,9 @@ def test_gaps_in_training_are_left_out_of_the_scale() -> None:
 
 def test_what_has_no_molecules_or_no_head_is_refused() -> None:
     table = weights_table(20)
-    with pytest.raises(UsageError, match="has no head that reads descriptors"):
+    with pytest.raises(UnusedSettingError, match="infograph"):
         small(descriptors="rdkit", objective="infograph").fit(table)
-    with pytest.raises(UsageError, match="descriptors"):
+    with pytest.raises(BadValueError, match="descriptors"):
         small(descriptors="morgan").fit(table)
-    with pytest.raises(UsageError, match="the table has 0"):
+    with pytest.raises(UnsupportedError, match="has 0"):
         with_rdkit_features(replace(table, entities=()))

@@ -11,7 +11,7 @@ import pytest
 from rdkit import Chem
 
 from molgraph.base.contracts import Prediction, Target
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.data.read import read_table
 from molgraph.train.stream import predict_stream
 
@@ -110,7 +110,7 @@ def test_rows_that_are_left_out_take_their_columns_along(tmp_path: Path) -> None
 
 def test_a_ready_table_has_no_columns_to_keep(tmp_path: Path) -> None:
     table = read_table(COLUMNS, smiles="SMILES")
-    with pytest.raises(UsageError, match="cannot be kept"):
+    with pytest.raises(UnsupportedError, match="columns"):
         stream(table, tmp_path / "o.csv", keep_columns=True)
     stream(table, tmp_path / "o.csv")
     assert len(read(tmp_path / "o.csv")) == 7

@@ -9,7 +9,7 @@ import pytest
 
 import molgraph
 from molgraph.base.contracts import Prediction, Target
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import LabelError, UnsupportedError
 from molgraph.base.table import Table
 from molgraph.data.table import make_table
 from molgraph.train.make_method import make_method
@@ -80,9 +80,9 @@ def test_training_options_reach_what_is_wrapped(tmp_path) -> None:
 
 
 def test_what_cannot_have_an_interval_is_refused() -> None:
-    with pytest.raises(UsageError, match="numbers"):
+    with pytest.raises(UnsupportedError, match="numbers"):
         Conformal("mean").fit(make_table(["C", "CC"] * 9, targets=(Target("y", "binary"),), y=[0.0, 1.0] * 9))
-    with pytest.raises(DataError, match="too few"):
+    with pytest.raises(LabelError, match=r"0\.99"):
         Conformal("linear", coverage=0.99, split="random").fit(series(40))
 
 

@@ -117,7 +117,7 @@ class PeerMethod(Method):
 
     @property
     def fitted(self) -> Fitted:
-        """What was fitted; raises ``UsageError`` before ``fit``."""
+        """What was fitted; raises ``NotFittedError`` before ``fit``."""
         return whole(self)
 
     def predict(self, table: Table) -> Prediction:

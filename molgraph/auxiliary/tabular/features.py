@@ -10,7 +10,7 @@ import numpy as np
 
 from molgraph.auxiliary.tabular.feature_cache import cached_features
 from molgraph.auxiliary.tabular.table_featuriser import DESCRIPTORS, Choice, TableFeaturiser, featurisers_of
-from molgraph.base.errors import DataError, ModelFileError, UsageError
+from molgraph.base.errors import DamagedModelError, MissingColumnError, ModelFileError, UsageError
 from molgraph.base.paths import store_folder
 from molgraph.data.table import UNREADABLE, Table
 
@@ -46,7 +46,7 @@ class Features:
             missing or not finite.
 
     Raises:
-        UsageError: an unknown choice.
+        UnknownNameError: an unknown choice.
     """
 
     choice: Choice
@@ -111,12 +111,13 @@ class Features:
             own = cls(meta["choice"], int(meta["radius"]), int(meta["n_bits"]), tuple(meta["extra"]), fill)
             known = list(meta["descriptors"]) == own.meta()["descriptors"]
         except (KeyError, TypeError, ValueError, UsageError) as error:
-            raise ModelFileError(f"the model's features are not whole: {error}", hint="fetch the file again") from error
+            words = f"the model's features are not whole: {error}"
+            raise DamagedModelError(words, hint="fetch the file again") from error
         if not known:
             raise ModelFileError("the model uses other descriptors than this molgraph", hint="install its version")
         sane = 8 <= own.n_bits <= 2**20 and own.n_bits % 8 == 0 and 0 <= own.radius <= 16
         if not sane or fill.shape != (own.width - own.n_counts,) or not np.isfinite(fill).all():
-            raise ModelFileError("the model's features are not whole", hint="fetch the file again")
+            raise DamagedModelError("the model's features are not whole", hint="fetch the file again")
         return own
 
     def _raw(
@@ -143,7 +144,7 @@ class Features:
         have = list(table.feature_names)
         lacking = [name for name in self.extra if name not in have]
         if lacking or table.features is None:
-            raise DataError(
+            raise MissingColumnError(
                 f"the model was trained with the feature columns {list(self.extra)}, the table lacks {lacking}",
                 hint="give the same columns with features=",
             )

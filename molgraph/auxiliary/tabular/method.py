@@ -132,7 +132,7 @@ class TabularMethod(Method):
 
     @property
     def fitted(self) -> FittedTargets:
-        """The fitted models; raises ``UsageError`` before ``fit``."""
+        """The fitted models; raises ``NotFittedError`` before ``fit``."""
         return whole(self)
 
     def predict(self, table: Table) -> Prediction:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import UnknownNameError, nearest
 from molgraph.base.table import EntityKind
 from molgraph.chem.descriptors import NAMES, Descriptors, rdkit_descriptors
 from molgraph.chem.descriptors200 import NAMES_200, descriptors_200
@@ -49,14 +49,14 @@ def featurisers_of(choice: str, radius: int, n_bits: int) -> tuple[TableFeaturis
         n_bits: of the Morgan and the Avalon fingerprint.
 
     Raises:
-        UsageError: an unknown choice.
+        UnknownNameError: an unknown choice.
 
     Example:
         >>> [(each.name, each.width) for each in featurisers_of("morgan+descriptors", 2, 64)][0]
         ('morgan-2-64', 64)
     """
     if choice not in CHOICES:
-        raise UsageError(f"no features are named {choice!r}", hint=nearest(str(choice), CHOICES))
+        raise UnknownNameError(f"no features are named {choice!r}", hint=nearest(str(choice), CHOICES))
     counts = choice == "maplight"
     bits = TableFeaturiser(
         f"morgan{'-counts' * counts}-{radius}-{n_bits}",

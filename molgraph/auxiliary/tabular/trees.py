@@ -16,7 +16,7 @@ from molgraph.auxiliary.tabular.target_model import (
     values_of_scores,
 )
 from molgraph.base.contracts import Target
-from molgraph.base.errors import ModelFileError
+from molgraph.base.errors import DamagedModelError
 from molgraph.base.packed import offsets_of
 
 PAIRS = 40_000  # (row, tree) pairs walked at once: their arrays stay in the processor's cache
@@ -122,7 +122,7 @@ class MeanOfTrees(TargetModel):
         root, level = node, 0
         while len(pair):
             if level > DEEPEST:
-                raise ModelFileError("a tree of the forest is too deep to be walked", hint="fetch the file again")
+                raise DamagedModelError("a tree of the forest is too deep to be walked", hint="fetch the file again")
             if level >= FIRST_DROP and level % 2 == 0:
                 inner = self.left.take(node) != 0
                 leaves[pair[~inner]] = node[~inner]

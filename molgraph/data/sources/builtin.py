@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.base.errors import DataError, UnknownNameError, nearest
 from molgraph.chem.rdkit_data import contrib_dir, data_dir
 from molgraph.data.table import Table, make_table
 
@@ -75,5 +75,5 @@ def load(name: str) -> Table:
     """The built-in table of that name."""
     key = name.strip().lower()
     if key not in _BUILTIN:
-        raise UsageError(f"no built-in table is named {name!r}", hint=nearest(key, sorted(_BUILTIN)))
+        raise UnknownNameError(f"no built-in table is named {name!r}", hint=nearest(key, sorted(_BUILTIN)))
     return _BUILTIN[key]()

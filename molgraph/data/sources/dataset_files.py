@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from molgraph.base.errors import DataError, StorageError
+from molgraph.base.errors import CannotReadError, DataError, MismatchError, MissingFileError, StorageError
 from molgraph.base.paths import atomic_write, cache_dir, data_dir, expanded
 from molgraph.data.card_parts import UNVERIFIED, Source
 from molgraph.data.cards import Card
@@ -51,8 +51,8 @@ def find(card: Card, edition: str = "raw") -> Found:
             try:
                 return Found(source, fetch(card, source), "the cache", fresh=True)
             except StorageError as error:
-                raise StorageError(f"{card.name} is not here, and {error.message}", hint=advice(card, error)) from None
-    raise StorageError(f"{card.name} is not here", hint=advice(card))
+                raise type(error)(f"{card.name} is not here, and {error.message}", hint=advice(card, error)) from None
+    raise MissingFileError(f"{card.name} is not here", hint=advice(card))
 
 
 def places(card: Card, edition: str = "raw") -> list[Source]:
@@ -71,7 +71,7 @@ def look(card: Card, source: Source) -> Found | None:
     for role, path in files.items() if word in ("here", "deepchem") else ():
         stated = source.sha256.get(role, UNVERIFIED)
         if stated != UNVERIFIED and (found := sha256_of(path)) != stated:
-            raise DataError(
+            raise MismatchError(
                 f"{path} is not the file of {card.name}'s card: its sha256 is {found}, the card has {stated}",
                 hint="copy or download the file again; no board takes data that nobody has checked",
             )
@@ -178,7 +178,7 @@ def _check(card: Card, source: Source, role: str, found: str, hint: str) -> None
     for expected, who in ((source.sha256.get(role, UNVERIFIED), "the card has"), (noted, "its first download had")):
         if expected not in (UNVERIFIED, found):
             words = f"{name} of {card.name} has changed: its sha256 is {found}, {who} {expected}"
-            raise DataError(words, hint=hint)
+            raise MismatchError(words, hint=hint)
     if name not in record["files"]:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         record["files"][name] = {"url": source.files[role], "sha256": found, "first": now}
@@ -205,7 +205,7 @@ def _read(card: Card) -> dict[str, Any]:
     except FileNotFoundError:
         return {"files": {}, "content": {}}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StorageError(
+        raise CannotReadError(
             f"cannot read {path}: {error}", hint=f"remove {path.parent} and fetch again: molgraph data get {card.name}"
         ) from None
 

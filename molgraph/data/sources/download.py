@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from filelock import FileLock
 
-from molgraph.base.errors import DataError, StorageError
+from molgraph.base.errors import DownloadError, MismatchError
 from molgraph.base.paths import storage_error
 from molgraph.base.progress import bar
 from molgraph.base.version import __version__
@@ -49,11 +49,11 @@ def download(url: str, path: Path, *, sha256: str = "", md5: str = "", label: st
         Its sha256.
 
     Raises:
-        DataError: the file that came has another hash; both are named, and nothing is kept.
+        MismatchError: the file that came has another hash; both are named, and nothing is kept.
         StorageError: it cannot be had, or not written; the hint says why, and what is kept.
     """
     if urlsplit(url).scheme not in ("http", "https"):
-        raise StorageError(f"{url} is no http address", hint="the card is at fault")
+        raise DownloadError(f"{url} is no http address", hint="the card is at fault")
     part = path.with_name(f"{path.name}.part")
     there = path.is_file()
     try:
@@ -72,12 +72,12 @@ def download(url: str, path: Path, *, sha256: str = "", md5: str = "", label: st
                 _give_up(url, part, error, last=attempt == TRIES - 1)
             time.sleep(WAIT_SECONDS * attempt)
         else:
-            raise StorageError(f"the connection to {urlsplit(url).netloc} keeps breaking", hint=_kept(part))
+            raise DownloadError(f"the connection to {urlsplit(url).netloc} keeps breaking", hint=_kept(part))
         came = sha256_of(part)
         for name, stated, found in (("sha256", sha256, came), ("md5", md5, md5 and _digest(part, "md5"))):
             if stated and stated != found:
                 _forget(part)
-                raise DataError(
+                raise MismatchError(
                     f"{url} is not the file of the card: its {name} is {found}, expected {stated}",
                     hint="nothing was kept; the file changed at its address, or something stands between",
                 )
@@ -122,12 +122,12 @@ def _receive(url: str, part: Path, label: str, *, hashed: bool) -> bool:
         have = start
         chunked = response.headers.get("Transfer-Encoding", "").lower() == "chunked"  # then its end is marked
         if total is None and not chunked and not hashed:
-            raise StorageError(
+            raise DownloadError(
                 f"{url} cannot be checked: the server does not say how long it is, and there is no hash",
                 hint="download it by another way, look at it, and name it as a file",
             )
         if total is not None and total > MAX_BYTES:
-            raise StorageError(f"{url} has {total:,} bytes", hint=f"molgraph downloads files of up to {MAX_BYTES:,}")
+            raise DownloadError(f"{url} has {total:,} bytes", hint=f"molgraph downloads files of up to {MAX_BYTES:,}")
         noted = json.dumps({"url": url, "validator": _validator(response)})
         part.with_suffix(".json").write_text(noted, encoding="utf-8")
         came = have
@@ -138,7 +138,7 @@ def _receive(url: str, part: Path, label: str, *, hashed: bool) -> bool:
                 line.advance(len(piece))
                 came += len(piece)
                 if came > MAX_BYTES:
-                    raise StorageError(f"{url} has more than {MAX_BYTES:,} bytes", hint="the card is at fault")
+                    raise DownloadError(f"{url} has more than {MAX_BYTES:,} bytes", hint="the card is at fault")
     if total is not None and came > total:
         _forget(part)  # what was there before is no part of this file
     return total is None or came == total
@@ -184,16 +184,16 @@ def _give_up(url: str, part: Path, error: Exception, *, last: bool) -> None:
     if isinstance(error, urllib.error.HTTPError):
         if last or (error.code < 500 and error.code not in (408, 429)):
             words = f"{url} cannot be had: the server answers {error.code} {error.reason}"
-            raise StorageError(words, hint=changed) from None
+            raise DownloadError(words, hint=changed) from None
         return
     if isinstance(error, OSError) and error.errno in _DISK:
         raise storage_error(f"cannot write {part}", error) from error
     if isinstance(error, ValueError):  # an address, a header or a length that is none
-        raise StorageError(f"{url} cannot be had: its server's answer makes no sense: {error}", hint=changed) from None
+        raise DownloadError(f"{url} cannot be had: its server's answer makes no sense: {error}", hint=changed) from None
     reason = getattr(error, "reason", None) or error
     unreachable = isinstance(error, urllib.error.URLError) and not isinstance(reason, ConnectionError | TimeoutError)
     if last or unreachable:
-        raise StorageError(f"cannot reach {urlsplit(url).netloc}: {reason}", hint=_kept(part)) from None
+        raise DownloadError(f"cannot reach {urlsplit(url).netloc}: {reason}", hint=_kept(part)) from None
 
 
 def _kept(part: Path) -> str:

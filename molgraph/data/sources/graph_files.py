@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError
+from molgraph.base.errors import CellError, FormatError, MismatchError, TooLargeError
 from molgraph.base.table import EntityKind
 from molgraph.data.graph_values import Graph
 from molgraph.data.table import OK, Entities, Table
@@ -32,9 +32,9 @@ def read_tu(path: Path, name: str, target: Target) -> Table:
     n_graphs, n_nodes = len(classes), len(graph_of)
     edges = edges - 1
     if len(edges) and (edges.min() < 0 or edges.max() >= n_nodes):
-        raise DataError(f"{path.name} has an edge to a node that it has not ({n_nodes} nodes)")
+        raise CellError(f"{path.name} has an edge to a node that it has not ({n_nodes} nodes)")
     if (np.diff(graph_of) < 0).any() or graph_of[0] != 0 or graph_of[-1] != n_graphs - 1:
-        raise DataError(f"{path.name}: nodes do not stand graph by graph, or not for each of the {n_graphs} graphs")
+        raise FormatError(f"{path.name}: nodes do not stand graph by graph, or not for each of the {n_graphs} graphs")
     order = np.lexsort((edges[:, 1], edges[:, 0]))
     first = np.ones(len(order), dtype=bool)
     first[1:] = (np.diff(edges[order], axis=0) != 0).any(axis=1)
@@ -67,7 +67,7 @@ def read_dgcnn(path: Path, name: str, target: Target) -> Table:
         if at != len(words):
             raise ValueError("there is more text than graphs")
     except (ValueError, IndexError, OverflowError) as error:
-        raise DataError(f"{path.name}, graph {len(graphs)}: {error or 'the text ends early'}") from None
+        raise FormatError(f"{path.name}, graph {len(graphs)}: {error or 'the text ends early'}") from None
     return classes_table(graphs, np.array(classes), target)
 
 
@@ -96,7 +96,7 @@ def classes_table(graphs: list[Graph], classes: np.ndarray, target: Target) -> T
     """Graphs with their classes, numbered in the order of their values."""
     codes = _codes(classes)
     if codes.max(initial=0) >= len(target.classes):
-        raise DataError(f"{codes.max() + 1} classes, the card names {len(target.classes)}")
+        raise MismatchError(f"{codes.max() + 1} classes, the card names {len(target.classes)}")
     return plain_table({"graph": graphs}, (target,), codes)
 
 
@@ -129,13 +129,13 @@ def members(path: Path, *names: str, optional: int = 0) -> list[bytes | None]:
                     out.append(None)
                     continue
                 if len(found) != 1:
-                    raise DataError(f"{path} has {len(found)} members named {name}, expected one")
+                    raise FormatError(f"{path} has {len(found)} members named {name}, expected one")
                 with archive.open(found[0]) as stream:
                     out.append(stream.read(MAX_MEMBER_BYTES + 1))
                 if len(out[-1] or b"") > MAX_MEMBER_BYTES:  # whatever size the archive states
-                    raise DataError(f"{name} in {path} is larger than {MAX_MEMBER_BYTES:,} bytes")
+                    raise TooLargeError(f"{name} in {path} is larger than {MAX_MEMBER_BYTES:,} bytes")
     except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
-        raise DataError(f"{path} cannot be read as a zip file: {error}", hint="download it again") from None
+        raise FormatError(f"{path} cannot be read as a zip file: {error}", hint="download it again") from None
     return out
 
 
@@ -148,7 +148,7 @@ def _cut(edges: np.ndarray, counts: np.ndarray, arrays: Mapping[str, np.ndarray 
     for start, end, a, b in zip(starts, ends, low, high, strict=True):
         local = (edges[a:b] - start).astype(np.int32)
         if len(local) and (local.min() < 0 or local.max() >= end - start):
-            raise DataError(f"graph {len(graphs)} has an edge into another graph")
+            raise CellError(f"graph {len(graphs)} has an edge into another graph")
         cut = {
             key: None if array is None else array[a:b] if key == "edge_label" else array[start:end]
             for key, array in arrays.items()
@@ -161,7 +161,7 @@ def _numbers(data: bytes | None, kind: type) -> np.ndarray:
     try:
         return pd.read_csv(io.BytesIO(data or b""), header=None, skipinitialspace=True).to_numpy().astype(kind)
     except (ValueError, pd.errors.ParserError) as error:
-        raise DataError(f"a member of the archive does not hold numbers: {error}") from None
+        raise FormatError(f"a member of the archive does not hold numbers: {error}") from None
 
 
 def _column(data: bytes | None) -> np.ndarray:

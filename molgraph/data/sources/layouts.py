@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError
+from molgraph.base.errors import FormatError, MissingColumnError, RowIdError, ShapeError
 from molgraph.base.table import EntityKind
 from molgraph.data.cards import Card
 from molgraph.data.cells import Reading
@@ -84,7 +84,7 @@ def _row_numbers(path: Path, n: int) -> np.ndarray:
     try:
         rows = np.array(path.read_text(encoding="utf-8").split(), dtype=np.int64)
     except ValueError as error:
-        raise DataError(f"{path.name} is no list of row numbers: {error}", hint="download it again") from None
+        raise FormatError(f"{path.name} is no list of row numbers: {error}", hint="download it again") from None
     return _inside(rows, n, f"{path.name} names row")
 
 
@@ -97,14 +97,14 @@ def read_npz(path: Path, targets: tuple[Target, ...], columns: Mapping[str, str]
         with np.load(path, allow_pickle=False) as stored:
             values = {key: stored[key] for key in stored.files}
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path.name} cannot be read: {error}", hint="copy or download it again") from None
+        raise FormatError(f"{path.name} cannot be read: {error}", hint="copy or download it again") from None
     keys = [columns.get(t.name, t.name) for t in targets]
     if lacking := [key for key in ("N", "Z", "R", *keys) if key not in values]:
-        raise DataError(f"{path.name} has no {lacking[0]!r}", hint=f"it has: {', '.join(values)}")
+        raise MissingColumnError(f"{path.name} has no {lacking[0]!r}", hint=f"it has: {', '.join(values)}")
     ends = np.cumsum(values["N"].astype(np.int64))
     n = len(ends)
     if n == 0 or not ends[-1] == len(values["Z"]) == len(values["R"]):
-        raise DataError(f"{path.name}: atoms of Z and R are not as many as N says")
+        raise ShapeError(f"{path.name}: atoms of Z and R are not as many as N says")
     cuts = zip(np.split(values["Z"], ends[:-1]), np.split(values["R"], ends[:-1]), strict=True)
     entities: dict[EntityKind, Any] = {"molecule": values["smiles"]} if "smiles" in values else {}
     entities["geometry"] = [Geometry(z.astype(np.uint8), r.astype(np.float32)) for z, r in cuts]
@@ -128,7 +128,7 @@ def read_coulomb(path: Path, targets: tuple[Target, ...]) -> Table:
             for matrix, ends in zip(matrices, edges, strict=True)
         ]
     except (MatReadError, ValueError, KeyError, TypeError, OSError, NotImplementedError) as error:
-        raise DataError(f"{path.name} cannot be read: {error}", hint="download it again") from None
+        raise FormatError(f"{path.name} cannot be read: {error}", hint="download it again") from None
     return plain_table({"graph": graphs}, targets, y)
 
 
@@ -142,8 +142,8 @@ def read_deepdta(files: Mapping[str, Path], target: Target, *, molar: bool) -> T
     """
     ligands, proteins = (list(_json(files[role]).values()) for role in ("ligands", "proteins"))
     matrix = _matrix(files["affinity"])
-    if matrix.shape != (len(ligands), len(proteins)):
-        raise DataError(f"the matrix is {matrix.shape}, but there are {len(ligands)} ligands, {len(proteins)} proteins")
+    if matrix.shape != (n := (len(ligands), len(proteins))):
+        raise ShapeError(f"the matrix is {matrix.shape}, but there are {n[0]} ligands, {n[1]} proteins")
     rows, columns_of = np.nonzero(np.isfinite(matrix))
     y = -log10(matrix[rows, columns_of] / NANOMOLAR) if molar else matrix[rows, columns_of]
     columns: dict[EntityKind, np.ndarray] = {
@@ -165,7 +165,7 @@ def _words(files: Mapping[str, Path], n: int) -> np.ndarray | None:
 def _inside(rows: Any, n: int, what: str) -> np.ndarray:
     rows = np.asarray(rows, dtype=np.int64)
     if len(rows) and (rows.min() < 0 or rows.max() >= n):
-        raise DataError(f"{what} {rows.max()}, there are {n}")
+        raise RowIdError(f"{what} {rows.max()}, there are {n}")
     return rows
 
 
@@ -173,7 +173,7 @@ def _json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise DataError(f"{path.name} is not JSON: {error}", hint="download it again") from None
+        raise FormatError(f"{path.name} is not JSON: {error}", hint="download it again") from None
 
 
 def _matrix(path: Path) -> np.ndarray:
@@ -181,7 +181,7 @@ def _matrix(path: Path) -> np.ndarray:
         text = path.read_text(encoding="utf-8")
         return pd.read_csv(io.StringIO(text), sep=r"\s+", header=None, na_values=["nan"]).to_numpy(dtype=np.float64)
     except (ValueError, pd.errors.ParserError) as error:
-        raise DataError(f"{path.name} is no matrix: {error}", hint="download it again") from None
+        raise FormatError(f"{path.name} is no matrix: {error}", hint="download it again") from None
 
 
 LAYOUTS: dict[str, Callable[[Card, Found], Table]] = {

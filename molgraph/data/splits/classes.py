@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import MissingOptionError
 from molgraph.data.splits.split import PARTS, Split
 from molgraph.data.table import Table
 
@@ -65,11 +65,11 @@ def class_counts(table: Table, rows: np.ndarray, group_of: np.ndarray) -> np.nda
     """int64 [n_groups, 1 + n_classes]: rows of each group, then of each class of each class target.
 
     Raises:
-        UsageError: the table has no target of classes.
+        MissingOptionError: the table has no target of classes.
     """
     labels = _labels(table, rows)
     if not labels:
-        raise UsageError(
+        raise MissingOptionError(
             "the split balances classes, and the table has no target of classes",
             hint="name one, as in --target active:binary, or use 'scaffold/balanced' or 'random'",
         )

@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.base.errors import (
+    BadValueError,
+    CellError,
+    FormatError,
+    MissingColumnError,
+    MissingOptionError,
+    ShapeError,
+    UnknownNameError,
+    nearest,
+)
 from molgraph.base.packed import offsets_of
 from molgraph.base.registry import get
 from molgraph.data.splits.recipe import WORDS, Grouping, Parts, Task, number, register_split
@@ -26,7 +35,7 @@ def column_values(table: Table, column: Any) -> np.ndarray:
     """A column of the table by name, or the values themselves, one a row; None is the split column that was read."""
     if column is None:
         if table.split is None:
-            raise UsageError(
+            raise MissingOptionError(
                 "the split needs a column",
                 hint='name it: --split-column NAME, in a benchmark params = { column = "NAME" }, in Python column=NAME',
             )
@@ -34,7 +43,7 @@ def column_values(table: Table, column: Any) -> np.ndarray:
     if not isinstance(column, str):
         values = np.asarray(column)
         if values.shape != (len(table),):
-            raise DataError(f"the column has shape {values.shape}, expected ({len(table)},): one value a row")
+            raise ShapeError(f"the column has shape {values.shape}, expected ({len(table)},): one value a row")
         return values.astype(object) if values.dtype.kind in "US" else values
     known: dict[str, np.ndarray] = {"id": table.ids} | {e.name: e.values for e in table.entities}
     if table.features is not None:
@@ -44,7 +53,7 @@ def column_values(table: Table, column: Any) -> np.ndarray:
     if table.split is not None:
         known.setdefault("split", table.split)
     if column not in known:
-        raise DataError(
+        raise MissingColumnError(
             f"the table has no column {column!r}", hint=nearest(column, known) + " (or read it with split=COLUMN)"
         )
     return known[column]
@@ -93,7 +102,7 @@ def folds_of_column(task: Task) -> Grouping:
     """The folds that the column numbers from 0; rows without one are left out."""
     folds = _fold_numbers(task, _words(task))
     if folds is None:
-        raise DataError(
+        raise FormatError(
             "the split column holds words, no fold numbers", hint="number the folds 0, 1, ..., or leave the folds out"
         )
     return folds
@@ -120,20 +129,21 @@ def split_by_column(task: Task) -> Parts:
     words = _words(task)
     other = task.params["leave_out"]
     if other is not None and (not isinstance(other, str) or other.lower() not in words):
-        raise UsageError(f"leave_out is {other!r}, which no row of the split column says", hint="name one of its words")
+        why = f"leave_out is {other!r}, which no row of the split column says"
+        raise UnknownNameError(why, hint="name one of its words")
     words = ["" if other and word == other.lower() else word for word in words]
     folds = _fold_numbers(task, words)
     if folds is None:
         return parts_of_words(task, words, "the split column")
     n, asked = int(folds.group_of.max()) + 1, task.params["fold"]
     if asked is None and n < 3:
-        raise DataError(
+        raise FormatError(
             f"the split column holds nothing but {' and '.join(map(str, range(n)))}: folds, or marks of the test rows?",
             hint="write the words train and test; or ask for both folds: --folds 2 (folds = 2 in a benchmark)",
         )
     tested = 0 if asked is None else asked
     if type(tested) is not int or not 0 <= tested < n:
-        raise UsageError(f"fold is {tested!r}, the split column holds the folds 0 to {n - 1}", hint="as in fold=0")
+        raise BadValueError(f"fold is {tested!r}, the split column holds the folds 0 to {n - 1}", hint="as in fold=0")
     valid = (tested + 1) % n if n >= 3 else -1
     logger.info("the split column holds the folds 0 to %d: fold %d is tested%s", n - 1, tested,
                 f", fold {valid} validates" if n >= 3 else "")  # fmt: skip
@@ -161,7 +171,7 @@ def _fold_numbers(task: Task, words: list[str]) -> Grouping | None:
     if numbers[0] != 0 or numbers[-1] != len(numbers) - 1:
         shown = ", ".join(map(str, numbers[:SHOWN])) + ", ..." * (len(numbers) > SHOWN)
         hint = f"number them 0 to {len(numbers) - 1}, without gaps"
-        raise DataError(f"the split column holds the folds {shown}", hint=hint)
+        raise FormatError(f"the split column holds the folds {shown}", hint=hint)
     left_out = dict.fromkeys(task.rows[~used].tolist(), "in no fold of the split column")
     return Grouping(task.rows[used], fold_of, left_out)
 
@@ -171,7 +181,7 @@ def parts_of_words(task: Task, words: Sequence[str], source: str) -> Parts:
     unknown = np.array([words[row] not in WORDS and words[row] not in _NOT_USED for row in task.rows], dtype=bool)
     if not _few(unknown):
         row = task.rows[unknown][0]
-        raise DataError(f"{source} says {words[row]!r} in row {row + 1}", hint="use train, valid or test")
+        raise CellError(f"{source} says {words[row]!r} in row {row + 1}", hint="use train, valid or test")
     part_of = np.array([WORDS.get(words[row], -1) for row in task.rows], np.int64)
     return Parts.of(task.rows, part_of, dict.fromkeys(task.rows[part_of < 0].tolist(), f"in no part of {source}"))
 
@@ -197,12 +207,12 @@ def _as_numbers(values: np.ndarray) -> np.ndarray:
     dates = pd.to_datetime(pd.Series(values).where(given), errors="coerce", utc=True, format="mixed", dayfirst=first)
     unread = given & dates.isna().to_numpy()
     if not _few(unread[given]):
-        raise DataError(
+        raise CellError(
             f"{values[unread][0]!r} is neither a number nor a date",
             hint="write dates as 2026-01-31 or times as numbers",
         )
     if short := next((str(v) for v in values[given & ~unread] if not re.search(r"\d{4}", str(v))), None):
-        raise DataError(f"{short!r} has no year of four digits", hint="write dates as 2026-01-31 or times as numbers")
+        raise CellError(f"{short!r} has no year of four digits", hint="write dates as 2026-01-31 or times as numbers")
     seconds = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
     return seconds.to_numpy(np.float64)
 
@@ -211,7 +221,7 @@ def _day_first(texts: list[str]) -> bool:
     """Whether dates such as 31/01/2026 have the day before the month: one order for the whole column.
 
     Raises:
-        DataError: both orders fit, or neither does.
+        FormatError: both orders fit, or neither does.
 
     Example:
         >>> _day_first(["13/01/2026", "02/03/2026"]), _day_first(["2026-01-31"]), _day_first(["01/31/2026"])
@@ -221,7 +231,7 @@ def _day_first(texts: list[str]) -> bool:
     day_first, month_first = any(int(m[1]) > 12 for m in found), any(int(m[3]) > 12 for m in found)
     if day_first == month_first and any(m[1] != m[3] for m in found):
         why = "both orders" if day_first else "no day after the 12th, so that their order is open"
-        raise DataError(
+        raise FormatError(
             f"dates such as {found[0].group().strip()} have {why}: day or month first?",
             hint="write dates as 2026-01-31",
         )

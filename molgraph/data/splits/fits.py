@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import MismatchError
 from molgraph.base.registry import names
 from molgraph.chem.standardise import FIRST
 from molgraph.data.splits.split import ANEW, Split, digests_of, row_contents, rows_hash
@@ -15,17 +15,17 @@ from molgraph.data.table import Table
 
 
 def check_rows(split: Split, table: Table, source: str = "the split") -> None:
-    """Raise ``DataError`` unless the table's rows are those of the split, as they stand or once standardised.
+    """Raise ``MismatchError`` unless the table's rows are those of the split, as they stand or once standardised.
 
     Row numbers mean the same rows before and after standardising, so that one file serves ``train`` (which
     standardises) and a benchmark (which does not).
 
     Raises:
-        DataError: the cause (the number of rows, their order, or the first one that differs) and what to do.
+        MismatchError: the cause (the number of rows, their order, or the first one that differs) and what to do.
     """
     made = f"{source} was made for"
     if len(table) != split.n_rows:
-        raise DataError(f"{made} a table of {split.n_rows} rows, this one has {len(table)}", hint=ANEW)
+        raise MismatchError(f"{made} a table of {split.n_rows} rows, this one has {len(table)}", hint=ANEW)
     tried = f"{ANEW}; tried with the standardisers {', '.join(names('standardiser'))}"
     closest: np.ndarray | None = None
     for contents in _forms(table):
@@ -38,21 +38,21 @@ def check_rows(split: Split, table: Table, source: str = "the split") -> None:
         differs = found != asked
         if sorted(found) == sorted(asked):
             row = int(differs.argmax())
-            raise DataError(
+            raise MismatchError(
                 f"{made} the same rows in another order, from row {row + 1} (id {str(table.ids[row])!r}) on",
                 hint=f"{ANEW}; a split kept as a .csv of ids knows no order",
             )
         closest = differs if closest is None or differs.sum() < closest.sum() else closest
     if closest is None:
-        raise DataError(f"{made} other rows: ids or molecules differ, or stand in another order", hint=tried)
+        raise MismatchError(f"{made} other rows: ids or molecules differ, or stand in another order", hint=tried)
     if closest.mean() > 0.9:  # a digest is one of 256, so that a few are equal by chance
-        raise DataError(
+        raise MismatchError(
             f"{made} other rows: not one has the id and molecule that it had",
             hint=f"were the ids read from another column then (--id)? Else {tried}",
         )
     row, more = int(closest.argmax()), int(closest.sum()) - 1
     others = f", and {more:,} more have" if more else ""
-    raise DataError(
+    raise MismatchError(
         f"{made} other rows: row {row + 1} (id {str(table.ids[row])!r}) has another id or molecule{others}", hint=tried
     )
 

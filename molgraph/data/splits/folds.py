@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import BadValueError, DataError, EmptyError, UnsupportedError, UnusedSettingError
 from molgraph.base.registry import get, names
 from molgraph.base.seeds import derive
 from molgraph.data.splits.assign import fill_evenly, fill_folds
@@ -93,7 +93,7 @@ def repeated_kfold(
         (10, 1, 4, 2)
     """
     if repeats < 1:
-        raise UsageError(f"repeats is {repeats}", hint="repeat once or more")
+        raise BadValueError(f"repeats is {repeats}", hint="repeat once or more")
     return list(_folds(table, repeats, k, recipe, int(seed), with_valid, params))
 
 
@@ -105,9 +105,9 @@ def _folds(
     divide = known.group or known.own_folds
     if divide is None:
         able = [name for name in names("split") if get("split", name).group or get("split", name).own_folds]
-        raise UsageError(f"the split {recipe!r} has no folds", hint="use one of " + ", ".join(able))
+        raise UnsupportedError(f"the split {recipe!r} has no folds", hint="use one of " + ", ".join(able))
     if k < 2 + with_valid:
-        raise UsageError(f"k is {k}", hint=f"use {2 + with_valid} folds or more")
+        raise BadValueError(f"k is {k}", hint=f"use {2 + with_valid} folds or more")
     usable = usable_rows(table, known)
     task = Task(table, usable.rows, (1 - 1 / k, 0.0, 1 / k), seed, known.settings(params))
     grouping = divide(task)
@@ -116,12 +116,12 @@ def _folds(
     if known.own_folds and n != k:
         raise DataError(f"{k} folds were asked for, the split column holds {n}", hint=f"ask for {n}")
     if n < k:
-        raise DataError(
+        raise EmptyError(
             f"{k} folds need {k} groups, {recipe!r} finds {n} in {len(grouping.rows)} rows",
             hint="use fewer folds" + (" or another recipe, such as 'random'" if recipe != "random" else ""),
         )
     if (repeats or 1) > 1 and known.own_folds:
-        raise UsageError("folds of the table's own column are not drawn anew", hint="leave the repeats out")
+        raise UnusedSettingError("folds of the table's own column are not drawn anew", hint="leave the repeats out")
     counts = class_counts(table, grouping.rows, group_of) if known.stratified else None
 
     def draw(fold_seed: int) -> np.ndarray:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError
 from molgraph.base.registry import alias
 from molgraph.base.table import EntityKind
 from molgraph.chem.cluster import cluster_butina
@@ -117,11 +117,11 @@ def group_by_cluster(task: Task) -> Grouping:
         int(task.params["n_bits"]),
     )
     if not 0 < similarity <= 1:
-        raise UsageError(f"similarity is {similarity}", hint="give more than 0 and up to 1, such as 0.4")
+        raise BadValueError(f"similarity is {similarity}", hint="give more than 0 and up to 1, such as 0.4")
     if n_bits % 8 or not 8 <= n_bits <= MOST_BITS:
-        raise UsageError(f"n_bits is {n_bits}", hint=f"give a multiple of 8 up to {MOST_BITS:,}, such as 2048")
+        raise BadValueError(f"n_bits is {n_bits}", hint=f"give a multiple of 8 up to {MOST_BITS:,}, such as 2048")
     if not 0 <= radius <= MOST_RADIUS:
-        raise UsageError(f"radius is {radius}", hint=f"give 0 to {MOST_RADIUS}, such as 2")
+        raise BadValueError(f"radius is {radius}", hint=f"give 0 to {MOST_RADIUS}, such as 2")
     forms, parents = group_by_parent(task)
     prints = morgan(list(parents), radius=radius, n_bits=n_bits)
     return replace(forms, group_of=cluster_butina(prints.x, similarity)[forms.group_of])
@@ -181,5 +181,5 @@ def _column(task: Task, setting: str, kind: EntityKind) -> Entities:
     name = task.params[setting]
     column = task.table.entity(kind) if name is None else task.table.column(name)
     if column.kind != kind:
-        raise UsageError(f"the column {name!r} holds a {column.kind}, no {kind}", hint=f"name a {kind} column")
+        raise BadValueError(f"the column {name!r} holds a {column.kind}, no {kind}", hint=f"name a {kind} column")
     return column

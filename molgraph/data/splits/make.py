@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import BadValueError, EmptyError
 from molgraph.base.parts import read_part
 from molgraph.base.registry import get
 from molgraph.base.seeds import derive
@@ -56,7 +56,7 @@ def split_table(
 
     Raises:
         UsageError: an unknown recipe or setting, or fractions that do not sum to 1.
-        DataError: a part that was asked for would be empty.
+        EmptyError: a part that was asked for would be empty.
 
     Example:
         >>> from molgraph.data.table import make_table
@@ -72,7 +72,7 @@ def split_table(
     known: Splitter = get("split", recipe)
     fractions = _checked(fractions)
     if known.reproduces and not 0 <= int(seed) < 2**32:
-        raise UsageError(f"seed is {seed}, {recipe!r} takes 0 to {2**32 - 1}", hint="as in seed 0")
+        raise BadValueError(f"seed is {seed}, {recipe!r} takes 0 to {2**32 - 1}", hint="as in seed 0")
     usable = usable_rows(table, known)
     task = Task(table, usable.rows, fractions, int(seed), known.settings(params))
     n_groups: int | None = None
@@ -81,7 +81,7 @@ def split_table(
         grouping = known.group(task)
         if not len(grouping.rows):
             row, why = next(iter(grouping.left_out.items()))
-            raise DataError(f"the split {known.name!r} can use none of {len(task.rows)} rows; row {row + 1}: {why}")
+            raise EmptyError(f"the split {known.name!r} can use none of {len(task.rows)} rows; row {row + 1}: {why}")
         parts, n_groups = _fill(grouping, known, task), sum(map(len, grouping.sizes))
         n_rows = len(grouping.rows)
     elif known.partition is not None:
@@ -90,7 +90,7 @@ def split_table(
     asked = fractions if known.uses_fractions else (1.0, 0.0, fractions[2])
     for name, fraction in zip(PARTS, asked, strict=True):
         if fraction > 0 and not len(getattr(parts, name)):
-            raise DataError(
+            raise EmptyError(
                 f"the split {recipe!r} would leave {name} empty: {n_rows} usable rows"
                 + ("" if n_groups is None else f" in {n_groups} groups that stay whole"),
                 hint=_advice(name, asked, known.name, n_rows if n_groups is None else n_groups),
@@ -131,9 +131,9 @@ def _advice(name: str, fractions: tuple[float, float, float], recipe: str, n_gro
 def _checked(fractions: Any) -> tuple[float, float, float]:
     values = [float(f) for f in fractions]
     if len(values) != 3:
-        raise UsageError(f"fractions has {len(values)} values, expected train, valid, test")
+        raise BadValueError(f"fractions has {len(values)} values, expected train, valid, test")
     if min(values) < 0 or not math.isclose(sum(values), 1.0, abs_tol=1e-6):
-        raise UsageError(
+        raise BadValueError(
             f"the fractions {values} sum to {sum(values):g}", hint="give three parts of 1, such as 0.8, 0.1, 0.1"
         )
     return values[0], values[1], values[2]
@@ -149,7 +149,7 @@ class Usable:
 
 
 def usable_rows(table: Table, recipe: Splitter) -> Usable:
-    """The rows that a recipe may use; a table of none raises ``DataError``."""
+    """The rows that a recipe may use; a table of none raises ``EmptyError``."""
     left_out = {int(i): str(table.reason[i]) or str(table.status[i]) for i in np.flatnonzero(~table.ok)}
     rows, parents = np.flatnonzero(table.ok), None
     # A recipe that groups reads every molecule itself; for the others it is done here, and used again for leaks.
@@ -161,7 +161,7 @@ def usable_rows(table: Table, recipe: Splitter) -> Usable:
         rows = rows[keys.reasons == ""]
     if not len(rows):
         first = f"; row 1: {left_out[0]}" if 0 in left_out else ""
-        raise DataError(f"none of the table's {len(table)} rows can be used{first}", hint="look at their reasons")
+        raise EmptyError(f"none of the table's {len(table)} rows can be used{first}", hint="look at their reasons")
     return Usable(rows, left_out, parents)
 
 

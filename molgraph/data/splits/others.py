@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import BadValueError, MissingOptionError, UnknownNameError, nearest
 from molgraph.chem.scaffold import scaffolds
 from molgraph.data.splits.recipe import Parts, Task, number, register_split
 from molgraph.data.splits.structures import reasons_by_row
@@ -199,18 +199,18 @@ def split_by_value(task: Task) -> Parts:
     """
     tenths = np.rint(TEN * np.array(task.fractions)).astype(int)
     if not np.allclose(TEN * np.array(task.fractions), tenths, rtol=0, atol=1e-6):
-        raise UsageError(
+        raise BadValueError(
             f"'stratified/deepchem' deals ten rows at a time, and {list(task.fractions)} are no tenths",
             hint="give tenths, such as 0.8, 0.1, 0.1",
         )
     names = [t.name for t in task.table.row_targets]
     if not names or task.table.y is None:
-        raise UsageError(
+        raise MissingOptionError(
             "'stratified/deepchem' needs a target to sort by", hint="name one: --target COLUMN, targets=[COLUMN]"
         )
     target = task.params["target"] or names[0]
     if target not in names:
-        raise UsageError(f"the table has no target {target!r}", hint=nearest(str(target), names))
+        raise UnknownNameError(f"the table has no target {target!r}", hint=nearest(str(target), names))
     y = task.table.y[task.rows, names.index(target)]
     left_out = {int(row): f"no value of {target}" for row in task.rows[np.isnan(y)]}
     rows = task.rows[~np.isnan(y)]

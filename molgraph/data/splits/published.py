@@ -12,7 +12,14 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import (
+    DataError,
+    FormatError,
+    MissingColumnError,
+    MissingOptionError,
+    RowIdError,
+    UnsupportedError,
+)
 from molgraph.base.registry import full_name, names
 from molgraph.data.splits.columns import parts_of_words
 from molgraph.data.splits.fits import check_rows
@@ -47,12 +54,12 @@ def _words_of_ids(path: Path, ids: np.ndarray) -> list[str]:
     frame = _frame(path, keep_default_na=False)
     for name in ("id", "split"):
         if name not in frame.columns:
-            raise DataError(f"{path} has no column {name!r}", hint=f"it has {', '.join(frame.columns)}")
+            raise MissingColumnError(f"{path} has no column {name!r}", hint=f"it has {', '.join(frame.columns)}")
     word_of = frame.set_index("id")["split"].str.strip().str.lower()
     if word_of.index.has_duplicates:
-        raise DataError(f"{path} has the id {word_of.index[word_of.index.duplicated()][0]!r} twice")
+        raise RowIdError(f"{path} has the id {word_of.index[word_of.index.duplicated()][0]!r} twice")
     if strangers := set(word_of.index) - set(ids):
-        raise DataError(f"{path} has the id {min(strangers)!r}, the table does not")
+        raise RowIdError(f"{path} has the id {min(strangers)!r}, the table does not")
     return word_of.reindex(ids, fill_value="").tolist()
 
 
@@ -77,7 +84,7 @@ def split_by_index(task: Task) -> Parts:
     """
     given = {name: task.params[name] for name in PARTS if task.params[name] is not None}
     if (task.params["path"] is None) == (not given):
-        raise UsageError(
+        raise MissingOptionError(
             "the split 'index/file' needs its row numbers",
             hint="give path=FILE_OR_FOLDER, or train=FILE, valid=FILE and test=FILE",
         )
@@ -91,7 +98,8 @@ def split_by_index(task: Task) -> Parts:
 def _path(task: Task) -> Path:
     path = task.params["path"]
     if not isinstance(path, str | os.PathLike):
-        raise UsageError("the split needs a path" + f", not {path!r}" * (path is not None), hint="give path=FILE")
+        not_this = f", not {path!r}" * (path is not None)
+        raise MissingOptionError("the split needs a path" + not_this, hint="give path=FILE")
     return Path(path)
 
 
@@ -126,16 +134,16 @@ def _parts(
         rows = found.get(name, np.zeros(0, dtype=np.int64)) - first
         outside = rows[(rows < 0) | (rows >= n)]
         if len(outside):
-            raise DataError(
+            raise RowIdError(
                 f"{source} names row {outside[0] + first} in {name}; the table has rows {first} to {n - 1 + first}",
                 hint="is it the table that the lists were made for, in its order? first=1 counts rows from 1",
             )
         values, counts = np.unique(rows, return_counts=True)
         if (counts > 1).any():
-            raise DataError(f"{source} names row {values[counts > 1][0] + first} twice in {name}")
+            raise RowIdError(f"{source} names row {values[counts > 1][0] + first} twice in {name}")
         both = rows[part_of[rows] >= 0]
         if len(both):
-            raise DataError(f"{source} names row {both[0] + first} in {PARTS[part_of[both[0]]]} and in {name}")
+            raise RowIdError(f"{source} names row {both[0] + first} in {PARTS[part_of[both[0]]]} and in {name}")
         part_of[rows] = k
     if others_train and "train" not in found:
         part_of[part_of < 0] = 0
@@ -153,19 +161,19 @@ def _from_path(path: Path) -> dict[str, np.ndarray]:
         frame = _frame(path)
         held = {str(name): frame[name].dropna().tolist() for name in frame.columns if _word(str(name)) is not None}
     else:
-        raise UsageError(
+        raise UnsupportedError(
             f"{path.name} cannot hold all parts", hint="give a JSON, npz or csv, a folder, or test=FILE for one part"
         )
     found: dict[str, np.ndarray] = {}
     for name, values in held.items():
         part = _word(name)
         if part is None:
-            raise DataError(f"{path}: {name!r} is no part", hint="parts: train, valid, test")
+            raise FormatError(f"{path}: {name!r} is no part", hint="parts: train, valid, test")
         if part in found:
-            raise DataError(f"{path} has the part {part!r} twice")
+            raise FormatError(f"{path} has the part {part!r} twice")
         found[part] = _whole(values, f"{path}, {name}")
     if not found:
-        raise DataError(f"{path} names no part", hint="parts: train, valid, test")
+        raise FormatError(f"{path} names no part", hint="parts: train, valid, test")
     return found
 
 
@@ -181,10 +189,10 @@ def _from_folder(path: Path) -> dict[str, np.ndarray]:
         if part is None or not file.is_file() or dot + ending not in ENDINGS:
             continue
         if part in found:
-            raise DataError(f"{path} has two files for {part}: {found[part].name} and {file.name}", hint="name one")
+            raise FormatError(f"{path} has two files for {part}: {found[part].name} and {file.name}", hint="name one")
         found[part] = file
     if not found:
-        raise DataError(f"{path} has no file for train, valid or test", hint="such as train.csv.gz or test_idx.txt")
+        raise FormatError(f"{path} has no file for train, valid or test", hint="such as train.csv.gz or test_idx.txt")
     return {part: _numbers(file, part) for part, file in found.items()}
 
 
@@ -202,7 +210,7 @@ def _numbers(source: Any, name: str) -> np.ndarray:
     if path.suffix == ".npz":
         held = _mapping(path)
         if len(held) != 1:
-            raise DataError(f"{path} holds {len(held)} arrays, expected one", hint="give it as path=FILE")
+            raise FormatError(f"{path} holds {len(held)} arrays, expected one", hint="give it as path=FILE")
         return _whole(next(iter(held.values())), str(path))
     try:
         if path.suffix == ".npy":
@@ -225,13 +233,13 @@ def _mapping(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, EOFError, BadZipFile) as error:
         raise _unreadable(path, error) from error
     if not isinstance(raw, dict):
-        raise DataError(f"{path} holds no parts", hint='give {"train": [...], "valid": [...], "test": [...]}')
+        raise FormatError(f"{path} holds no parts", hint='give {"train": [...], "valid": [...], "test": [...]}')
     return raw
 
 
 def _frame(path: Path, **options: Any) -> pd.DataFrame:
     if path.exists() and not path.is_file():
-        raise DataError(f"cannot read {path}: it is no file", hint="name a file")
+        raise FormatError(f"cannot read {path}: it is no file", hint="name a file")
     try:
         return pd.read_csv(path, dtype=str, **options)
     except (OSError, ValueError) as error:
@@ -239,18 +247,19 @@ def _frame(path: Path, **options: Any) -> pd.DataFrame:
 
 
 def _unreadable(path: Path, error: Exception) -> DataError:
-    return DataError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}")
+    kind = DataError if isinstance(error, OSError) else FormatError
+    return kind(f"cannot read {path}: {getattr(error, 'strerror', None) or error}")
 
 
 def _whole(values: Any, source: str) -> np.ndarray:
     """int64: whole numbers, whatever they were written as."""
     if not isinstance(values, Iterable) or isinstance(values, str | Mapping):
-        raise DataError(f"{source} holds no list of row numbers")
+        raise FormatError(f"{source} holds no list of row numbers")
     listed = np.asarray(values if isinstance(values, np.ndarray) else list(values))
     try:
         numbers = np.zeros(0) if not listed.size else listed.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{source} holds something that is no row number: {error}") from error
+        raise FormatError(f"{source} holds something that is no row number: {error}") from error
     if numbers.ndim != 1 or listed.dtype == bool or not np.isfinite(numbers).all() or (numbers % 1).any():
-        raise DataError(f"{source} holds no list of whole row numbers")
+        raise FormatError(f"{source} holds no list of whole row numbers")
     return numbers.astype(np.int64)

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import BadValueError, UnknownNameError, nearest
 from molgraph.base.registry import register
 from molgraph.data.table import Table
 
@@ -124,12 +124,12 @@ class Splitter:
         for name in given:
             if name not in self.params:
                 hint = nearest(name, self.params) if self.params else "it has none"
-                raise UsageError(f"the split {self.name!r} has no setting {name!r}", hint=hint)
+                raise UnknownNameError(f"the split {self.name!r} has no setting {name!r}", hint=hint)
             default = self.params[name]
             wanted = {int: (int,), float: (int, float)}.get(type(default), (object,))
             if not isinstance(given[name], wanted) or (isinstance(given[name], bool) and wanted != (object,)):
                 kind = "a whole number" if wanted == (int,) else "a number"
-                raise UsageError(
+                raise BadValueError(
                     f"the setting {name!r} of {self.name!r} is {given[name]!r}, not {kind}", hint=f"such as {default}"
                 )
         return dict(self.params) | dict(given)

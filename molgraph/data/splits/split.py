@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import DataError, FormatError, MismatchError, RowIdError
 from molgraph.base.paths import write_whole
 from molgraph.base.toml_config import parse_json
 from molgraph.data.content import value_digest
@@ -112,18 +112,18 @@ class Split:
         return f"{rows} a molecule that is also in training ({found})"
 
     def tables(self, table: Table) -> tuple[Table, Table, Table]:
-        """The three parts of the table that the split was made for; another table raises ``DataError``."""
+        """The three parts of the table that the split was made for; another table raises ``MismatchError``."""
         self.check(table)
         return table.take(self.train), table.take(self.valid), table.take(self.test)
 
     def check(self, table: Table) -> None:
-        """Raise ``DataError`` unless the table has the ids and structures that the split was made for."""
+        """Raise ``MismatchError`` unless the table has the ids and structures that the split was made for."""
         if len(table) != self.n_rows:
-            raise DataError(
+            raise MismatchError(
                 f"the split was made for a table of {self.n_rows} rows, this one has {len(table)}", hint=ANEW
             )
         if self.content and rows_hash(row_contents(table)) != self.content:
-            raise DataError(
+            raise MismatchError(
                 "the split was made for other rows: ids or structures differ, or stand in another order",
                 hint=f"{ANEW}, standardised as it was then",
             )
@@ -177,7 +177,7 @@ class Split:
         except OSError as error:
             raise DataError(f"cannot read the split {path}: {error.strerror}", hint=_WAY_OUT) from error
         except (ValueError, KeyError, TypeError, OverflowError) as error:
-            raise DataError(f"{path} is not a molgraph split: {error}", hint=_WAY_OUT) from error
+            raise FormatError(f"{path} is not a molgraph split: {error}", hint=_WAY_OUT) from error
         check_parts(parts.values(), split.n_rows, str(path), hint=_WAY_OUT)
         return split
 
@@ -191,22 +191,22 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 
     Raises:
         OSError: it cannot be read. ValueError: it is no JSON, or one that is nested too deeply.
-        DataError: it is a folder or a pipe.
+        FormatError: it is a folder or a pipe.
     """
     if os.path.exists(path) and not os.path.isfile(path):
-        raise DataError(f"cannot read {path}: it is no file", hint="name a file")
+        raise FormatError(f"cannot read {path}: it is no file", hint="name a file")
     return parse_json(Path(path).read_text(encoding="utf-8"))
 
 
 def check_parts(parts: Iterable[np.ndarray], n_rows: int, source: str, hint: str = "") -> None:
-    """Raise ``DataError`` where a row is outside the table or in two parts."""
+    """Raise ``RowIdError`` where a row is outside the table or in two parts."""
     rows = np.concatenate([np.asarray(p, dtype=np.int64) for p in parts])
     outside = rows[(rows < 0) | (rows >= n_rows)]
     if len(outside):
-        raise DataError(f"{source} names row {outside[0]}, the table has {n_rows} rows", hint=hint)
+        raise RowIdError(f"{source} names row {outside[0]}, the table has {n_rows} rows", hint=hint)
     values, counts = np.unique(rows, return_counts=True)
     if (counts > 1).any():
-        raise DataError(f"{source} has row {values[counts > 1][0]} twice", hint=hint)
+        raise RowIdError(f"{source} has row {values[counts > 1][0]} twice", hint=hint)
 
 
 _quoted = json.encoder.encode_basestring_ascii

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import MissingColumnError
 from molgraph.chem.connectivity import connectivity_key
 from molgraph.chem.identity import molecule_keys, relate
 from molgraph.data.content import value_digest
@@ -28,7 +28,7 @@ def reasons_by_row(rows: np.ndarray, reasons: np.ndarray) -> dict[int, str]:
 def group_by_parent(task: Task, column: Entities | None = None) -> tuple[Grouping, np.ndarray]:
     """Group rows by stereo-free parent; rows whose molecule cannot be read are left out with RDKit's reason."""
     if column is None and "molecule" not in [e.kind for e in task.table.entities]:
-        raise DataError(
+        raise MissingColumnError(
             "this split needs a column of molecules",
             hint="take another one, as in --split random",
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import MismatchError
 
 LEAST_TASKS = 0.5  # share of a fold's tasks below which a method lacks the fold, in place of taking them from everyone
 LEAST_ROWS = 0.99  # share of another method's rows below which, with two rows fewer at least, a method lacks the fold
@@ -36,7 +36,7 @@ def check_hashes(scores: pd.DataFrame) -> None:
         rows = rows[rows[column].fillna("").astype(str) != ""]
         for place, both in rows[rows.duplicated(keys, keep=False)].groupby(keys, sort=False)[column]:
             words = " ".join(map(str, place))
-            raise DataError(
+            raise MismatchError(
                 f"rows of different {what} cannot stand in one table: {words} has {column} {' and '.join(both)}",
                 hint="keep only the cells of one of them, or run the others anew in a folder of their own",
             )

@@ -12,7 +12,7 @@ import pandas as pd
 from molgraph.base import progress
 from molgraph.base.contracts import Target
 from molgraph.base.csv_text import write_csv
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import ConflictError, UnsupportedError
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
 from molgraph.data.table_parquet import OF_ARRAYS
@@ -37,17 +37,17 @@ def export_folds(records: Records) -> list[Path]:
         The folders of the folds, ``FOLDER/folds/DATASET/SPLIT/r0-f0``.
 
     Raises:
-        UsageError: a dataset of graphs or geometries, which no csv file holds.
+        UnsupportedError: a dataset of graphs or geometries, which no csv file holds.
     """
     made = []
     parts = [(name, *part) for name, problem in records.problems.items() for part in problem.split_hash]
     tables = {name: records.table(name) for name in dict.fromkeys(name for name, *_ in parts)}
     for name, table in tables.items():
         if odd := [e.name for e in table.entities if e.kind in OF_ARRAYS]:
-            raise UsageError(f"{name} has {odd[0]!r}, which is no text", hint="leave it out of the recipe")
+            raise UnsupportedError(f"{name} has {odd[0]!r}, which is no text", hint="leave it out of the recipe")
         columns = [e.name for e in table.entities] + [t.name for t in table.row_targets] + [*table.feature_names]
         if taken := [each for each in columns if each in RESERVED]:
-            raise UsageError(f"{name} has a column {taken[0]!r}, which the files need", hint="give it another name")
+            raise ConflictError(f"{name} has a column {taken[0]!r}, which the files need", hint="give it another name")
     for part in progress.track(parts, label="exporting"):
         table, split = tables[part[0]], Split.load(file_of_split(records.out, *part))
         folder = records.out / FOLDS / part[0] / part[1] / f"r{part[2]}-f{part[3]}"

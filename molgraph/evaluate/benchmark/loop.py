@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean
 
 from molgraph.base import progress
-from molgraph.base.errors import StorageError
+from molgraph.base.errors import CannotWriteError, StorageError
 from molgraph.base.locks import Claims
 from molgraph.base.paths import storage_error
 from molgraph.evaluate.benchmark.cells import Cell, file_of_split
@@ -81,7 +81,7 @@ class Loop:
                     if error.errno not in NO_WRITING:
                         raise
                     error = storage_error(f"cannot write the benchmark's folder {self.out}", error)
-                raise StorageError(error.message, hint=f"{error.hint}\n{self._kept}") from error
+                raise type(error)(error.message, hint=f"{error.hint}\n{self._kept}") from error
             finally:
                 self.claims.close()
 
@@ -112,7 +112,7 @@ class Loop:
         try:
             if outcome.status == "disk":
                 hint = storage_error("", OSError(errno.ENOSPC, "")).hint
-                raise StorageError(f"{cell} was not computed: {outcome.reason}", hint=hint)
+                raise CannotWriteError(f"{cell} was not computed: {outcome.reason}", hint=hint)
             manifest = make_manifest(cell, self.problems[cell.dataset], self.recipe, outcome)
             keep(self.out, cell, Path(job.folder), manifest)
         except (OSError, StorageError):

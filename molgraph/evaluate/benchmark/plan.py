@@ -13,7 +13,16 @@ from pydantic import TypeAdapter
 
 from molgraph.base.code import code_hash
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError, MolgraphError, UsageError, nearest
+from molgraph.base.errors import (
+    AmbiguousColumnError,
+    FormatError,
+    LabelError,
+    MolgraphError,
+    UnknownNameError,
+    UnsupportedError,
+    UsageError,
+    nearest,
+)
 from molgraph.base.paths import write_whole
 from molgraph.base.registry import get
 from molgraph.base.toml_config import parse_json
@@ -70,7 +79,7 @@ class DatasetPlan:
             raw["split_hash"] = {(a, b, c): value for a, b, c, value in raw["split_hash"]}
             return TypeAdapter(cls).validate_python(raw)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{path} is no plan of a benchmark: {error}", hint="run the recipe again") from error
+            raise FormatError(f"{path} is no plan of a benchmark: {error}", hint="run the recipe again") from error
 
     @property
     def refusals(self) -> tuple[str, ...]:
@@ -129,14 +138,14 @@ def check_recipe(
                 known, edition = card(name), name.partition("@")[2]
             except UsageError as error:
                 hint = f"{error.hint}; a file of your own is said with a [[table]] of that name in the recipe"
-                raise UsageError(error.message, hint=hint) from None
+                raise type(error)(error.message, hint=hint) from None
             if edition not in ("", *(there := edition_names(known))):
-                raise UsageError(f"{known.name} has no edition {edition!r}", hint=f"it has: {', '.join(there)}")
+                raise UnknownNameError(f"{known.name} has no edition {edition!r}", hint=f"it has: {', '.join(there)}")
     for split in recipe.split:
         known_split = get("split", split.recipe)
         known_split.settings(split.params)
         if split.folds is not None and known_split.group is None and known_split.own_folds is None:
-            raise UsageError(f"the split {split.recipe!r} has no folds", hint="give it fractions and seeds")
+            raise UnsupportedError(f"the split {split.recipe!r} has no folds", hint="give it fractions and seeds")
     for metric in (*recipe.metrics, *(t.metric for t in recipe.table if t.metric), *(q.metric for q in recipe.quoted)):
         get_metric(metric)
     for quoted in recipe.quoted:
@@ -148,12 +157,12 @@ def check_recipe(
         ):
             if name not in near:
                 words = f"a [[quoted]] names the {what} {name!r}, which is none {of}"
-                raise UsageError(words, hint=nearest(name, near))
+                raise UnknownNameError(words, hint=nearest(name, near))
     resolved, needs = {}, {}
     for method in recipe.method:
         made = make_method(method, factory, method.params)
         if method.search is not None and not made.space():
-            raise UsageError(f"{method.name} has no parameters to search", hint="leave its search out")
+            raise UnsupportedError(f"{method.name} has no parameters to search", hint="leave its search out")
         plain = json.dumps(made.resolved_params(), default=lambda value: type(value).__qualname__)
         parts = [part for each in made.with_members for part in each.code_parts()]
         resolved[method.row] = {**json.loads(plain), "code": code_hash(parts)}
@@ -203,13 +212,13 @@ def _open(recipe: BenchRecipe, name: str, table: Table | None) -> tuple[DatasetP
         leading = next((t.metric for t in recipe.table if t.name == name), "")
     if recipe.generates:
         if [each.kind for each in table.entities] != ["molecule"]:
-            raise DataError(f"{name} has no single column of molecules", hint="generators learn from one")
+            raise AmbiguousColumnError(f"{name} has no single column of molecules", hint="generators learn from one")
         return DatasetPlan(name, edition, digest, len(table)), table
     if table.packed:
-        raise DataError(f"{name} has targets of atoms or bonds", hint="benchmarks take targets of whole rows")
+        raise LabelError(f"{name} has targets of atoms or bonds", hint="benchmarks take targets of whole rows")
     if not table.row_targets or table.y is None:
         way = "read its table with them, as read_table(file, targets=[...]); or leave out a set to generate from"
-        raise DataError(f"{name} has no targets: {way}")
+        raise LabelError(f"{name} has no targets: {way}")
     metrics = metrics_of(recipe, table.row_targets, leading, pairs=len(table.entities) > 1)
     notes = table.notes if edition == OWN else ()
     return DatasetPlan(name, edition, digest, len(table), table.row_targets, metrics, notes=notes), table
@@ -225,6 +234,6 @@ def metrics_of(
         names = list(recipe.metrics) or usual
         fitting = tuple(n for n in dict.fromkeys(names) if target.kind in get_metric(n).kinds)
         if not fitting:
-            raise UsageError(f"none of {', '.join(names)} can judge {target.name}, which is {target.kind}")
+            raise UnsupportedError(f"none of {', '.join(names)} can judge {target.name}, which is {target.kind}")
         found[target.name] = fitting
     return found

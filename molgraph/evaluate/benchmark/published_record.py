@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.csv_text import csv_text
-from molgraph.base.errors import DataError, StorageError
+from molgraph.base.errors import FileKeptError, FormatError
 from molgraph.base.paths import missing_file, storage_error, write_whole
 from molgraph.data.splits.unused_rows import RowCount
 from molgraph.evaluate.benchmark.board import Ceiling, make_boards
@@ -33,7 +33,7 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
     """
     folder = Path(folder)
     if not is_record(folder) and any((folder / name).exists() for name in (RECIPE, PACKED, ABOUT)):
-        raise StorageError(
+        raise FileKeptError(
             f"{folder} is no record of a benchmark, and its files would be written over",
             hint="name a folder that is new or empty, or that of an earlier record",
         )
@@ -96,8 +96,8 @@ def read_record(folder: str | Path) -> BenchReport:
         rows = {dataset: RowCount(n, why, *more) for dataset, (n, why, *more) in counts}
         entered = {dataset: dict(told) for dataset, told in about.get("entered", {}).items()}
         known["refused_splits"] = {(dataset, split): why for dataset, split, why in about.get("refused_splits", [])}
-    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{folder} is no record of a benchmark: {error}", hint="was it written by molgraph?") from error
+    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as why:
+        raise FormatError(f"{folder} is no record of a benchmark: {why}", hint="was it written by molgraph?") from why
     boards = [
         replace(
             b, ceilings=tuple(each for place, each in ceilings if place == b.place), entered=entered.get(b.dataset, {})

@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from molgraph.base import progress
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import ConflictError, UnsupportedError
 from molgraph.base.paths import write_whole
 from molgraph.base.printable import count
 from molgraph.chem.draw import draw_molecule
@@ -50,17 +50,18 @@ def write_bench_report(
         What was shown: ``boards``, each with ``to_frame``, and the summaries over datasets.
 
     Raises:
-        UsageError: page or leaderboard would be written over a file of the benchmark or of the record.
+        ConflictError: page or leaderboard would be written over a file of the benchmark or of the record.
         StorageError: no such folder, or a file cannot be written.
         DataError: nothing was computed yet, or rows of differing hash would stand in one table.
     """
     folder = source.out if isinstance(source, Records) else Path(source)
     for path in (out, markdown):
         if path is not None and lies_in(folder, path, ABOUT, PACKED):
-            raise UsageError(f"{path} is read, and would be written over", hint="name another file to write")
+            raise ConflictError(f"{path} is read, and would be written over", hint="name another file to write")
     if isinstance(source, str | Path) and is_record(source):
         if record is not None:
-            raise UsageError(f"{source} is a record itself", hint="name the folder of the run to make a record of it")
+            hint = "name the folder of the run to make a record of it"
+            raise UnsupportedError(f"{source} is a record itself", hint=hint)
         report = read_record(source)
     else:
         records = source if isinstance(source, Records) else read_records(source)

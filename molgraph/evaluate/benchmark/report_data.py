@@ -14,7 +14,7 @@ import pandas as pd
 
 from molgraph.base import progress
 from molgraph.base.contracts import RUN_ONLY
-from molgraph.base.errors import DataError
+from molgraph.base.errors import EmptyError
 from molgraph.chem.fingerprints import Fingerprints
 from molgraph.chem.identity import canonical_smiles
 from molgraph.data.replicates import replicate_sd
@@ -94,7 +94,7 @@ def gather(records: Records, scores: pd.DataFrame, slices: bool) -> BenchReport:
     """Rank the methods of a benchmark's folder by their scores, and look where they err."""
     if not records.done:
         whys = dict.fromkeys([*records.refused.values(), *records.refused_splits.values()])
-        raise DataError(
+        raise EmptyError(
             "; ".join([f"{records.out} holds no cell that was computed", *whys]),
             hint="molgraph bench run goes on where it was",
         )

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from molgraph.base import progress
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import NotInstalledError, UnknownNameError, UsageError, nearest
 from molgraph.base.locks import Claims
 from molgraph.base.optional import how_to_install, missing
 from molgraph.base.paths import storage_error
@@ -83,10 +83,10 @@ def run_benchmark(
     tables, only = dict(tables or {}), {k: set(map(str, v)) for k, v in (only or {}).items()}
     for word in retry:
         if word not in (*FAILED, "failed"):
-            raise UsageError(f"no cell ends as {word!r}", hint=nearest(word, (*FAILED, "failed")))
+            raise UnknownNameError(f"no cell ends as {word!r}", hint=nearest(word, (*FAILED, "failed")))
     again = FAILED if "failed" in retry else tuple(retry)
     if isinstance(engine, str) and engine not in ENGINES:
-        raise UsageError(f"no engine is named {engine!r}", hint=nearest(engine, ENGINES))
+        raise UnknownNameError(f"no engine is named {engine!r}", hint=nearest(engine, ENGINES))
     _import(recipe.run.imports)
     resolved, needs = check_recipe(recipe, factory, tables)
     _check_only(recipe, only)
@@ -159,12 +159,12 @@ def _check_only(recipe: BenchRecipe, only: Mapping[str, Collection[str]]) -> Non
     }
     for key in (*known, *only):  # the splits first, as they say which folds there are
         if key not in known:
-            raise UsageError(f"cells have no {key!r}", hint=nearest(key, known))
+            raise UnknownNameError(f"cells have no {key!r}", hint=nearest(key, known))
         for value in only.get(key, ()):
             if value not in known[key]:
                 numbers = "known: " + ", ".join(dict.fromkeys(known[key]))
                 hint = numbers if key in ("seed", "repeat", "fold") else nearest(value, known[key])
-                raise UsageError(f"the recipe has no {key} {value!r}", hint=hint)
+                raise UnknownNameError(f"the recipe has no {key} {value!r}", hint=hint)
 
 
 def _check_installed(needs: Mapping[str, Sequence[str]]) -> None:
@@ -175,7 +175,7 @@ def _check_installed(needs: Mapping[str, Sequence[str]]) -> None:
         others = ",".join(row for row in needs if row not in lacks)
         without = f"\nor leave them out: --only method={others}" if others else ""
         install = how_to_install(name for gone in lacks.values() for name in gone)
-        raise UsageError(f"not installed here: {told}", hint=install + without)
+        raise NotInstalledError(f"not installed here: {told}", hint=install + without)
 
 
 def _stale(out: Path, problems: Mapping[str, DatasetPlan]) -> int:

@@ -14,7 +14,16 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError, MolgraphError, StorageError, UsageError
+from molgraph.base.errors import (
+    BusyError,
+    ConflictError,
+    DataError,
+    FileKeptError,
+    FormatError,
+    MismatchError,
+    MissingFileError,
+    MolgraphError,
+)
 from molgraph.base.paths import missing_file, storage_error, write_whole
 from molgraph.base.toml_config import parse_json
 from molgraph.data.datasets import load_dataset
@@ -92,7 +101,7 @@ class Records(Planned):
             raise DataError(f"the rows of the table {dataset!r} are gone", hint="run the recipe again")
         loaded = load_dataset(dataset)
         if loaded.hash != problem.data_hash:
-            raise DataError(f"{dataset} has the hash {loaded.hash}, the plan {problem.data_hash}")
+            raise MismatchError(f"{dataset} has the hash {loaded.hash}, the plan {problem.data_hash}")
         return loaded.table
 
     def path(self, cell: Cell) -> Path:
@@ -103,12 +112,12 @@ class Records(Planned):
         """The predictions of a cell that ended well; its manifest is read where it is not at hand.
 
         Raises:
-            StorageError: there are none.
+            MissingFileError: there are none.
             DataError: the file is damaged, or has another sha256 than the manifest states.
         """
         path, manifest = self.path(cell), manifest or read_manifest(self.out, cell)
         if manifest is None or not path.is_file():
-            raise StorageError(f"{cell} has no predictions", hint="its manifest says why, where it was computed")
+            raise MissingFileError(f"{cell} has no predictions", hint="its manifest says why, where it was computed")
         columns = read_stored(path, manifest["predictions_sha256"])
         y, p = ({k[2:]: v.to_numpy() for k, v in columns.items() if k.startswith(kind)} for kind in ("y:", "p:"))
         return Predicted(columns["row"].to_numpy(), y, p)
@@ -134,7 +143,7 @@ def read_records(out: str | Path) -> Records:
         try:
             cells = [Cell(**cell) for cell in parse_json(path.read_text(encoding="utf-8"))["cells"]]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{path} is damaged: {error}", hint="delete it and submit again") from error
+            raise FormatError(f"{path} is damaged: {error}", hint="delete it and submit again") from error
         for cell in cells:
             problem, told = problems.get(cell.dataset), read_manifest(out, cell) or {}
             stands = (told.get("data_hash"), told.get("split_hash"))  # else it is of data, or of folds, of before
@@ -157,18 +166,18 @@ def open_folder(out: Path, recipe: BenchRecipe, source: Path | None = None, *, w
     except OSError as error:
         raise storage_error(f"cannot read the benchmark's folder {out}", error) from error
     if foreign:
-        raise StorageError(
+        raise FileKeptError(
             f"{out} holds other files, and no benchmark: they could be written over",
             hint="name a folder that is new or empty, or that of an earlier run",
         )
     named = [split.params.get(key) for split in recipe.split for key in ("path", *PARTS)]
     for read in [source, *(table.path for table in recipe.table), *(each for each in named if isinstance(each, str))]:
         if read is not None and lies_in(out, read) and not (read is source and Path(read).read_bytes() == text):
-            raise UsageError(
+            raise ConflictError(
                 f"{read} is read, and lies where the run writes", hint="name another folder, or move that file first"
             )
     if taken := [method.row for method in recipe.method if (out / SUBMITTED / f"{method.row}.json").exists()]:
-        raise UsageError(
+        raise ConflictError(
             f"{out} holds a submission called {taken[0]!r}",
             hint=f"give the method another label, or delete {out / SUBMITTED / taken[0]}.json",
         )
@@ -199,9 +208,9 @@ def lies_in(out: Path, path: str | Path, *more: str) -> bool:
 
 
 def check_unchanged(out: Path, recipe: BenchRecipe) -> None:
-    """Raise ``StorageError`` where another run has begun in the folder with another recipe."""
+    """Raise ``BusyError`` where another run has begun in the folder with another recipe."""
     if (out / RECIPE).read_bytes() != recipe.to_toml().encode():
-        raise StorageError(
+        raise BusyError(
             f"another run has begun in {out} with another recipe",
             hint="what is done is kept: wait for that run and give the command once more, or name another folder",
         )

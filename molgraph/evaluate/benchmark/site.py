@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import ConflictError
 from molgraph.base.paths import write_whole
 from molgraph.base.printable import count
 from molgraph.evaluate.benchmark.board import Board
@@ -30,12 +30,12 @@ def write_site(reports: Sequence[BenchReport], out: Path) -> list[Path]:
         The files, the index first.
 
     Raises:
-        UsageError: two benchmarks of one name.
+        ConflictError: two benchmarks of one name.
     """
     names = [report.recipe_name for report in reports]
     for name in names:
         if names.count(name) > 1:
-            raise UsageError(f"two benchmarks are called {name!r}", hint="give one recipe another name")
+            raise ConflictError(f"two benchmarks are called {name!r}", hint="give one recipe another name")
     pages = {page_of(report.recipe_name, "board"): report for report in reports}
     boards = [(b, _rows(page, report, b)) for page, report in pages.items() for b in report.boards if b.primary]
     rows = pd.concat([each for _, each in boards])

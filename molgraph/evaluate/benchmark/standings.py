@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from molgraph.base.errors import StorageError
+from molgraph.base.errors import MissingFileError
 from molgraph.base.resources import shipped_dir
 
 FILE = "standings.csv"
@@ -49,11 +49,11 @@ def read_standings() -> pd.DataFrame:
     """The standings that ship with molgraph, of its measured boards.
 
     Raises:
-        StorageError: the file is missing.
+        MissingFileError: the file is missing.
     """
     path = shipped_dir("pipelines") / FILE
     if not path.is_file():
-        raise StorageError(f"{path} is missing", hint="in a checkout: make boards; else install molgraph again")
+        raise MissingFileError(f"{path} is missing", hint="in a checkout: make boards; else install molgraph again")
     return pd.read_csv(path, keep_default_na=False, na_values={"percent": [""]})
 
 

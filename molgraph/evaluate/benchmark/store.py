@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from molgraph.base.code import commit
-from molgraph.base.errors import DataError
+from molgraph.base.errors import FormatError, MismatchError
 from molgraph.base.toml_config import parse_json
 from molgraph.evaluate.benchmark.cells import FORMAT, LOG, MANIFEST, PREDICTIONS, Cell, end_of
 from molgraph.evaluate.benchmark.job import Outcome, machine, versions
@@ -95,12 +95,12 @@ def read_manifest(out: Path, cell: Cell) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}", hint=AGAIN) from error
+        raise FormatError(f"{path} cannot be read: {error}", hint=AGAIN) from error
     if not isinstance(manifest, dict) or (manifest.get("format"), manifest.get("key")) != (FORMAT, cell.key):
-        raise DataError(f"{path} belongs to another cell", hint=AGAIN)
+        raise MismatchError(f"{path} belongs to another cell", hint=AGAIN)
     odd = [name for name, kind in READ.items() if name not in manifest or not isinstance(manifest[name], kind)]
     if odd or not isinstance(manifest["seconds"].get("total", ""), _NUMBER):
-        raise DataError(f"{path} is damaged: {(odd or ['seconds'])[0]!r} is gone or changed", hint=AGAIN)
+        raise FormatError(f"{path} is damaged: {(odd or ['seconds'])[0]!r} is gone or changed", hint=AGAIN)
     return manifest
 
 
@@ -117,9 +117,9 @@ def read_stored(path: Path, stated: str) -> dict[str, Any]:
         content = path.read_bytes()
         made = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path} is damaged: {error}", hint=AGAIN) from error
+        raise FormatError(f"{path} is damaged: {error}", hint=AGAIN) from error
     if (found := sha256(content)) != stated:
-        raise DataError(f"predictions were changed: {path} has sha256 {found}, the manifest {stated}", hint=AGAIN)
+        raise MismatchError(f"predictions were changed: {path} has sha256 {found}, the manifest {stated}", hint=AGAIN)
     return {name: made[name] for name in made.column_names}
 
 

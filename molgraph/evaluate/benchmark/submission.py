@@ -11,7 +11,18 @@ import pandas as pd
 from pydantic import Field
 
 from molgraph.base.contracts import Prediction
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import (
+    AmbiguousColumnError,
+    CellError,
+    ConflictError,
+    EmptyError,
+    FormatError,
+    MismatchError,
+    MissingColumnError,
+    RowIdError,
+    TooLargeError,
+    UnsupportedError,
+)
 from molgraph.base.paths import missing_file, storage_error, write_whole
 from molgraph.base.printable import count
 from molgraph.base.toml_config import Section, read_toml
@@ -72,11 +83,12 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
     """
     about = SubmissionCard.from_dict(read_toml(card, 'name = "mine"', "card"))
     if about.name in {method.row for method in records.recipe.method if method.kind != "external"}:
-        raise UsageError(f"the run has a method called {about.name!r}", hint="give the card another name")
+        raise ConflictError(f"the run has a method called {about.name!r}", hint="give the card another name")
     if (kept := records.out / SUBMITTED / f"{about.name}.json").exists():
-        raise UsageError(f"the run has a submission called {about.name!r}", hint=f"give another name, or delete {kept}")
+        hint = f"give another name, or delete {kept}"
+        raise ConflictError(f"the run has a submission called {about.name!r}", hint=hint)
     if records.recipe.generates:
-        raise UsageError("generators are not judged by predictions")
+        raise UnsupportedError("generators are not judged by predictions")
     parts = [(name, *part) for name, problem in records.problems.items() for part in problem.split_hash]
     splits = {key: Split.load(file_of_split(records.out, *key)) for key in parts}
     frame, content = _read(predictions, sum(len(split.test) for split in splits.values()))
@@ -92,11 +104,11 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
     for (dataset, label, repeat, fold), part in frame.groupby(KEYS, sort=False, dropna=False):
         key, where = (dataset, label, int(repeat), int(fold)), f"{dataset} {label} r{repeat}-f{fold}"
         if key not in splits:
-            raise DataError(f"the run has no fold {where}", hint="export its folds and predict those")
+            raise MismatchError(f"the run has no fold {where}", hint="export its folds and predict those")
         problem, test = records.problems[dataset], tables[dataset].take(splits[key].test)
         mark = fold_mark(records, key)
         if (part["split_hash"] != mark).any():
-            raise DataError(
+            raise MismatchError(
                 f"{where} is another split, or of other data: {part['split_hash'].iloc[0]}, the run has {mark}"
             )
         made = _check(splits[key], test, part, where, label_noise(dataset))
@@ -115,7 +127,7 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
     for dataset, label in sorted({key[:2] for key in there}):
         asked = [key for key in splits if key[:2] == (dataset, label)]
         if gone := [f"r{repeat}-f{fold}" for *_, repeat, fold in sorted({*asked} - there)]:
-            raise DataError(f"{dataset} {label} lacks {len(gone)} of {len(asked)} folds: {', '.join(gone[:SHOWN])}")
+            raise MismatchError(f"{dataset} {label} lacks {len(gone)} of {len(asked)} folds: {', '.join(gone[:SHOWN])}")
     try:
         for cell, test, made, manifest in checked:
             folder = work_folder(records.out, cell)
@@ -136,25 +148,26 @@ def _read(path: Path, most: int) -> tuple[pd.DataFrame, bytes]:
         raise missing_file(path, "file of predictions")
     if path.stat().st_size > ROW_BYTES * (2 * most + 1):
         large = f"{path} has {path.stat().st_size / 1e6:,.0f} MB, the run tests {most:,} rows"
-        raise DataError(large, hint=HOW)
+        raise TooLargeError(large, hint=HOW)
     words = dict.fromkeys(("dataset", "split", "split_hash", "id"), str)
     try:
         frame = pd.read_csv(path, dtype=words, keep_default_na=False, low_memory=False, nrows=2 * most + 1)
     except (ValueError, OSError) as error:
-        raise DataError(f"{path} cannot be read: {error}", hint=HOW) from error
+        raise FormatError(f"{path} cannot be read: {error}", hint=HOW) from error
     if len(frame) > 2 * most:
-        raise DataError(f"{path} has more than {2 * most:,} rows, the run tests {most:,}", hint="one for each test row")
+        large = f"{path} has more than {2 * most:,} rows, the run tests {most:,}"
+        raise TooLargeError(large, hint="one for each test row")
     if lacks := [name for name in (*PART, "row") if name not in frame]:
-        raise DataError(f"{path} has no column {lacks[0]!r}", hint=HOW)
+        raise MissingColumnError(f"{path} has no column {lacks[0]!r}", hint=HOW)
     if not len(frame):
-        raise DataError(f"{path} has no rows")
+        raise EmptyError(f"{path} has no rows")
     heads = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0]
-    if heads.duplicated().any():
-        raise DataError(f"{path} has two columns {heads[heads.duplicated()].iloc[0]!r}", hint="keep one of them")
+    if (twice := heads[heads.duplicated()]).size:
+        raise AmbiguousColumnError(f"{path} has two columns {twice.iloc[0]!r}", hint="keep one of them")
     for name in ("repeat", "fold", "row"):
         whole = pd.to_numeric(frame[name], errors="coerce")
         if (bad := ~((whole % 1 == 0) & (whole.abs() < 2**53))).any():
-            raise DataError(
+            raise CellError(
                 f"{path} has {name} {str(frame[name][bad].iloc[0])!r}, no whole number", hint="keep that column"
             )
         frame[name] = whole.astype(np.int64)
@@ -176,26 +189,28 @@ def _check(split: Split, test: Table, frame: pd.DataFrame, where: str, noise: fl
         (pd.Series(np.setdiff1d(split.test, given)), "too few: missing"),
     ):
         if len(rows):
-            raise DataError(f"{where} has {count(len(rows), 'row')} {words}: {_some(rows)}")
+            raise RowIdError(f"{where} has {count(len(rows), 'row')} {words}: {_some(rows)}")
     frame = frame.set_index("row", drop=False).loc[split.test]
     if "id" in frame and (bad := frame["row"][~_same_ids(frame["id"], pd.Series(test.ids, frame.index))]).size:
-        raise DataError(f"{where} has ids of other rows: {_some(bad)}")
+        raise RowIdError(f"{where} has ids of other rows: {_some(bad)}")
     values = {}
     for column in (name for target in test.row_targets for name in target.columns):
         if column not in frame:
-            raise DataError(f"{where} has no column {column!r}", hint="a column of predictions for each target")
+            hint = "a column of predictions for each target"
+            raise MissingColumnError(f"{where} has no column {column!r}", hint=hint)
         if frame[column].dtype == bool:
-            raise DataError(f"{where} has True and False as {column!r}", hint="give numbers: 1 and 0, or probabilities")
+            hint = "give numbers: 1 and 0, or probabilities"
+            raise FormatError(f"{where} has True and False as {column!r}", hint=hint)
         with np.errstate(over="ignore"):  # what single precision cannot hold is no finite number, as it is kept so
             values[column] = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float32).astype(np.float64)
         if len(bad := frame["row"][~np.isfinite(values[column])]):
-            raise DataError(f"{where}: {count(len(bad), 'value')} of {column!r} that are no number, rows {_some(bad)}")
+            raise CellError(f"{where}: {count(len(bad), 'value')} of {column!r} that are no number, rows {_some(bad)}")
     for target in test.row_targets:
         p = np.stack([values[name] for name in target.columns])
         if target.kind in ("binary", "multiclass") and (p.min() < 0 or p.max() > 1):
-            raise DataError(f"{where} has scores of {target.name!r} outside 0 to 1", hint="give probabilities")
+            raise CellError(f"{where} has scores of {target.name!r} outside 0 to 1", hint="give probabilities")
         if target.kind == "multiclass" and np.abs(p.sum(axis=0) - 1).max() > WHOLE:
-            raise DataError(f"{where} has probabilities of {target.name!r} that do not sum to 1")
+            raise CellError(f"{where} has probabilities of {target.name!r} that do not sum to 1")
     value = np.stack([*values.values()], axis=1)
     refuse_labels(test.row_targets, test.y, value, noise, where)
     return Prediction(test.ids, test.row_targets, value, test.status, test.reason)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from molgraph.base.contracts import Generator, Prediction, SamplesUnchecked
-from molgraph.base.errors import DataError, MolgraphError
+from molgraph.base.errors import MolgraphError, ShapeError
 from molgraph.base.paths import disk_full
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
@@ -87,7 +87,7 @@ def run_generator(job: Job, made: Generator, train: Table, valid: Table, split: 
     if isinstance(made, SamplesUnchecked):
         drawn["unchecked"] = made.sample_unchecked(n, job.seed)
     if len(drawn["smiles"]) != n:
-        raise DataError(f"{job.method.name} drew {len(drawn['smiles'])} molecules", hint=f"asked for {n}")
+        raise ShapeError(f"{job.method.name} drew {len(drawn['smiles'])} molecules", hint=f"asked for {n}")
     write_draws(Path(job.folder) / PREDICTIONS, drawn)
     return {"status": "ok", "reason": "", "seconds": seconds, "notes": list(made.notes)}
 
@@ -113,7 +113,7 @@ def _check(prediction: Prediction, test: Table, job: Job) -> None:
     """Refuse a prediction that is not one row for each test row and target, in order."""
     wanted = [column for target in test.row_targets for column in target.columns]
     if len(prediction) != len(test) or list(prediction.columns) != wanted or (prediction.ids != test.ids).any():
-        raise DataError(
+        raise ShapeError(
             f"{job.method.name} predicted {len(prediction)} rows of {list(prediction.columns)[:5]}",
             hint=f"asked for {len(test)} rows of {wanted[:5]}, in order",
         )

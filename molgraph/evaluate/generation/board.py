@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import EmptyError
 from molgraph.base.paths import write_whole
 from molgraph.evaluate.benchmark.run_folder import Records, read_records
 from molgraph.evaluate.generation.board_scores import judge_cells
@@ -108,10 +108,10 @@ def generation_boards(records: Records) -> list[GenerationBoard]:
     """A board for each dataset and split.
 
     Raises:
-        DataError: nothing was computed yet.
+        EmptyError: nothing was computed yet.
     """
     if not records.done:
-        raise DataError(f"nothing was computed in {records.out} yet", hint="run the recipe first")
+        raise EmptyError(f"nothing was computed in {records.out} yet", hint="run the recipe first")
     judged, how, boards = judge_cells(records, records.done), records.recipe.generation, []
     for place in dict.fromkeys((record.cell.dataset, record.cell.split) for record in records.done):
         here = [each.row for each in judged if each.part[:2] == place]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import UnknownNameError, nearest
 from molgraph.base.optional import missing, need
 from molgraph.base.seeds import generator
 from molgraph.chem.descriptors import rdkit_descriptors
@@ -49,7 +49,7 @@ def embed(name: str, smiles: Sequence[str], reference: Sequence[str]) -> tuple[n
 def check_embedding(name: str) -> None:
     """Raise ``UsageError`` for a name that is not known, or a library that is not there."""
     if name not in EMBEDDINGS:
-        raise UsageError(f"no embedding is named {name!r}", hint=nearest(name, EMBEDDINGS))
+        raise UnknownNameError(f"no embedding is named {name!r}", hint=nearest(name, EMBEDDINGS))
     if name == "chemnet" and missing(["fcd"]):
         need("fcd", "the embedding chemnet")
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from molgraph.base import progress
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import BadValueError, EmptyError
 from molgraph.base.seeds import generator
 from molgraph.chem.add_carbon import add_carbon
 from molgraph.chem.identity import canonical_smiles, molecule_keys
@@ -74,17 +74,17 @@ def judge_samples(
     name = default_embedding() if embedding is None else embedding
     check_embedding(name)
     if not samples or any(not len(draws.smiles) for draws in samples.values()):
-        raise DataError("there are no samples to judge", hint="give a list of SMILES, or a file with a column of them")
+        raise EmptyError("there are no samples to judge", hint="give a list of SMILES, or a file with a column of them")
     least = min(len(draws.smiles) for draws in samples.values())
     if n is not None and not 1 <= n <= least:
-        raise UsageError(f"{n} draws of each cannot be judged", hint=f"the smallest sample has {least}")
+        raise BadValueError(f"{n} draws of each cannot be judged", hint=f"the smallest sample has {least}")
     size, judge = n or min(least, MOST), _Judge(name, measures, halves, seed)
     known = None if train is None else training_set(standardised(train, standardiser))
     keys = None if known is None else known_keys(known)
     theirs = None if reference is None else reference_sample(reference, seed, standardiser)
     for what, found in (("reference", theirs and theirs.readable), ("train", known)):
         if found is not None and not found:
-            raise DataError(f"no molecule of {what} can be read", hint="look at the reasons: molgraph data audit FILE")
+            raise EmptyError(f"no molecule of {what} can be read", hint="look at the reasons: molgraph data audit FILE")
     rows, kept = [], {}
     for row, draws in samples.items():
         kept[row] = describe(standardised(list(draws.smiles)[:size], standardiser), row)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import UnknownNameError, nearest
 from molgraph.chem.tanimoto import BitTable, find_nearest
 from molgraph.evaluate.generation.distances import (
     codes,
@@ -208,11 +208,11 @@ MEASURES: tuple[Measure, ...] = (
 
 
 def check_measures(names: Sequence[str]) -> None:
-    """Raise ``UsageError`` for a name that no measure has."""
+    """Raise ``UnknownNameError`` for a name that no measure has."""
     known = [each.name for each in MEASURES]
     for name in names:
         if name not in known:
-            raise UsageError(f"no metric of generators is named {name!r}", hint=nearest(name, known))
+            raise UnknownNameError(f"no metric of generators is named {name!r}", hint=nearest(name, known))
 
 
 def chosen(names: Sequence[str] | None) -> tuple[Measure, ...]:

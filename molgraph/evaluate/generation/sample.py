@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import EmptyError
 from molgraph.chem.drawn_molecules import PROPERTIES, DrawnMolecule, describe_drawn
 from molgraph.chem.fingerprints import morgan
 
@@ -81,7 +81,7 @@ def describe(smiles: Sequence[str], label: str = "molecules") -> Sample:
     """Describe what was drawn; what is no text or no molecule is a row with a reason.
 
     Raises:
-        DataError: nothing was drawn.
+        EmptyError: nothing was drawn.
 
     Example:
         >>> found = describe(["CCO", "OCC", "C1C"])
@@ -90,5 +90,6 @@ def describe(smiles: Sequence[str], label: str = "molecules") -> Sample:
     """
     texts = ["" if each is None else str(each) for each in smiles]
     if not texts:
-        raise DataError(f"there are no {label} to judge", hint="give a list of SMILES, or a file with a column of them")
+        hint = "give a list of SMILES, or a file with a column of them"
+        raise EmptyError(f"there are no {label} to judge", hint=hint)
     return Sample(tuple(texts), tuple(describe_drawn(texts, label=label)))

@@ -12,7 +12,14 @@ import pandas as pd
 from molgraph.base import progress
 from molgraph.base.contracts import Generator
 from molgraph.base.csv_text import csv_text
-from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.base.errors import (
+    BadValueError,
+    EmptyError,
+    MissingOptionError,
+    UnknownNameError,
+    UnsupportedError,
+    nearest,
+)
 from molgraph.base.paths import check_ending, write_whole
 from molgraph.evaluate.generation.embeddings import check_embedding, default_embedding
 from molgraph.evaluate.generation.judge import (
@@ -59,7 +66,7 @@ class Sweep:
     def column(self, name: str) -> np.ndarray:
         """float [temperatures, 1 + halves] of a measure, turned so that more is better."""
         if name not in self.values:
-            raise UsageError(f"the sweep has no {name!r}", hint=nearest(name, self.values))
+            raise UnknownNameError(f"the sweep has no {name!r}", hint=nearest(name, self.values))
         return self.values[name] * (-1 if _measure(name).higher is False else 1)
 
     def front(self, quality: str | None = None, diversity: str = DIVERSITY) -> list[float]:
@@ -165,12 +172,13 @@ def sweep_temperatures(
 ) -> Sweep:
     """Draw ``n`` at each temperature, the same seed at each, and measure them; see ``molgraph.temperature_sweep``."""
     if "temperature" not in generator.param_names():
-        raise UsageError(f"{generator.name} has no temperature", hint="sweep a generator that draws from a softmax")
+        hint = "sweep a generator that draws from a softmax"
+        raise UnsupportedError(f"{generator.name} has no temperature", hint=hint)
     asked = tuple(sorted({float(each) for each in temperatures}))
     if not asked:
-        raise UsageError("no temperatures are given", hint="as in 0.5,0.75,1,1.25,1.5")
+        raise MissingOptionError("no temperatures are given", hint="as in 0.5,0.75,1,1.25,1.5")
     if n < 2:
-        raise UsageError(f"{n} draws a temperature tell nothing", hint="ask for 1000 or more")
+        raise BadValueError(f"{n} draws a temperature tell nothing", hint="ask for 1000 or more")
     space = default_embedding() if embedding is None else embedding
     check_embedding(space)
     before, rows = generator.get_params(), list[dict[str, np.ndarray]]()
@@ -219,7 +227,7 @@ def frontier_report(a: Sweep, b: Sweep, *, quality: str | None = None, diversity
         diversity: another one, such as ``int_div``, ``unique`` or ``novel``.
 
     Raises:
-        UsageError: a sweep lacks a measure. DataError: too few temperatures gave molecules.
+        UnknownNameError: a sweep lacks a measure. EmptyError: too few temperatures gave molecules.
 
     Example:
         >>> flat = np.array([[0.5], [0.7], [0.9]])
@@ -232,7 +240,7 @@ def frontier_report(a: Sweep, b: Sweep, *, quality: str | None = None, diversity
     pairs = [(sweep.column(quality), sweep.column(diversity)) for sweep in (a, b)]
     fronts = [_front(q[:, 0], d[:, 0]) for q, d in pairs]
     if min(map(len, fronts)) < 1:
-        raise DataError("a sweep has no temperature with molecules", hint="sweep lower temperatures")
+        raise EmptyError("a sweep has no temperature with molecules", hint="sweep lower temperatures")
     reach = [(d[front, 0].min(), d[front, 0].max()) for (_, d), front in zip(pairs, fronts, strict=True)]
     low, high = max(each[0] for each in reach), min(each[1] for each in reach)
     nothing = Interval(float("nan"), float("nan"), float("nan"))

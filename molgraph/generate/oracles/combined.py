@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import BadValueError, ConflictError, DataError
 from molgraph.base.toml_config import read_toml
 from molgraph.generate.oracles.oracle import FunctionOracle, Oracle, Scores, make_oracle, oracle_at, reasons_of
 
@@ -112,12 +112,13 @@ class Combined(Oracle):
 
     def __init__(self, terms: Sequence[Term]) -> None:
         if not terms:
-            raise UsageError("the oracle is empty", hint=SYNTAX)
+            raise BadValueError("the oracle is empty", hint=SYNTAX)
         if not any(term.weight for term in terms):
-            raise UsageError("the oracle has bounds alone, and nothing to make better", hint=SYNTAX)
+            raise BadValueError("the oracle has bounds alone, and nothing to make better", hint=SYNTAX)
         for one, other in combinations(terms, 2):
             if one.excludes(other):
-                raise UsageError(f"{one.words!r} and {other.words!r} leave no molecule", hint="leave one of them out")
+                words = f"{one.words!r} and {other.words!r} leave no molecule"
+                raise ConflictError(words, hint="leave one of them out")
         self.terms = tuple(terms)
         self.labels = tuple(_distinct([term.label for term in terms]))
         self.batched = all(term.oracle.batched for term in terms)
@@ -230,7 +231,7 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
 def _from_text(text: str, lead: str) -> Term:
     found = _TERM.fullmatch(text)
     if found is None:
-        raise UsageError(f"the oracle's part {text!r} cannot be understood", hint=SYNTAX)
+        raise BadValueError(f"the oracle's part {text!r} cannot be understood", hint=SYNTAX)
     name, argument, rest = found["name"].strip(), found["argument"], found["rest"]
     low, high = (-math.inf, False), (math.inf, True)  # the number, and whether it is outside or inside
     for sign, equal, number in _BOUND.findall(rest):
@@ -252,13 +253,13 @@ def _from_mapping(name: str, how: Any, lead: str) -> Term:
     if callable(how):
         return Term(FunctionOracle(how, name), name)
     if not isinstance(how, Mapping):
-        raise UsageError(f"the oracle's part {name!r} is {how!r}, which is no weight", hint=SYNTAX)
+        raise BadValueError(f"the oracle's part {name!r} is {how!r}, which is no weight", hint=SYNTAX)
     rest, bounds = dict(how), []
     for key, none in (("min", -math.inf), ("max", math.inf)):
         bounds.append(rest.pop(key, none))
     weight = rest.pop("weight", 0.0 if any(map(math.isfinite, bounds)) else 1.0)
     if not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (weight, *bounds)):
-        raise UsageError(f"weight, min and max of {name!r} are numbers", hint=SYNTAX)
+        raise BadValueError(f"weight, min and max of {name!r} are numbers", hint=SYNTAX)
     if target := rest.pop("target", ""):
         name = f"{name}#{target}"
     return _term(name, [], float(weight), Bounds(float(bounds[0]), float(bounds[1])), rest, lead)
@@ -267,9 +268,9 @@ def _from_mapping(name: str, how: Any, lead: str) -> Term:
 def _term(name: str, argument: list[Any], weight: float, bounds: Bounds, params: Mapping[str, Any], lead: str) -> Term:
     low, high, *strict = bounds
     if low > high or (low == high and any(strict)):
-        raise UsageError(f"the bounds of {name!r} leave nothing: over {low:g} and under {high:g}", hint=SYNTAX)
+        raise ConflictError(f"the bounds of {name!r} leave nothing: over {low:g} and under {high:g}", hint=SYNTAX)
     if not math.isfinite(weight):
-        raise UsageError(f"the weight of {name!r} is {weight}", hint=SYNTAX)
+        raise BadValueError(f"the weight of {name!r} is {weight}", hint=SYNTAX)
     if name == "similarity" and not argument and "lead" not in params:
         if not lead:
             raise DataError(

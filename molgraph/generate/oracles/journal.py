@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import BadValueError, ConflictError, UnsupportedError
 from molgraph.base.paths import atomic_write, storage_error
 from molgraph.base.progress import bar
 from molgraph.chem.identity import canonical_smiles
@@ -84,9 +84,9 @@ class OracleCalls:
         seconds: float = SECONDS,
     ) -> None:
         if budget < 1:
-            raise UsageError(f"the budget is {budget} calls", hint="give 1 or more")
+            raise BadValueError(f"the budget is {budget} calls", hint="give 1 or more")
         if not seconds > 0:
-            raise UsageError(f"a call may take {seconds} seconds", hint="give more than 0")
+            raise BadValueError(f"a call may take {seconds} seconds", hint="give more than 0")
         self.oracle, self.budget, self.seconds = oracle, budget, seconds
         self.scored: dict[str, Scored] = {}
         self.known: dict[str, Scored] = {}
@@ -194,7 +194,7 @@ class OracleCalls:
     def _read(self, path: Path) -> dict[str, Scored]:
         """The calls of earlier runs; the file is left as it is."""
         if not self.oracle.content:
-            raise UsageError(
+            raise UnsupportedError(
                 "the calls of this oracle cannot be kept: nothing tells whether its scores have changed since",
                 hint='name a version: FunctionOracle(function, version="1"), or version = "1" in the oracle\'s class',
             )
@@ -205,12 +205,12 @@ class OracleCalls:
         kept = [one for one in map(_parsed, lines[1:]) if one is not None and not one.reason]
         header = _json(lines[0]) if lines else {"objective": ""}
         if not isinstance(header, dict) or "objective" not in header:
-            raise UsageError(f"{path} holds something else than calls of an oracle", hint="name another file")
+            raise UnsupportedError(f"{path} holds something else than calls of an oracle", hint="name another file")
         if kept and header != self._header:
             words = header.get("words", "")
             if words == self.oracle.words:
                 words += " with another parameter, model or function"
-            raise UsageError(
+            raise ConflictError(
                 f"{path} keeps {len(kept):,} calls of a search for another oracle{f' ({words})' if words else ''}",
                 hint="write to another file, or delete that one if its calls are not needed",
             )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import MissingOptionError, UnknownNameError, UnsupportedError, nearest
 from molgraph.base.registry import register
 from molgraph.data.table import make_table
 from molgraph.generate.oracles.oracle import Oracle, Scores
@@ -43,15 +43,16 @@ class ModelOracle(Oracle):
         model.check_predicts()
         known = [t.name for t in model.targets if t.level == "row" and t.kind != "multiclass"]
         if not known:
-            raise UsageError("the model has no target that is a number or a yes or no", hint="train one for a search")
+            words = "the model has no target that is a number or a yes or no"
+            raise UnsupportedError(words, hint="train one for a search")
         if not self.target and len(known) > 1:
-            raise UsageError(
+            raise MissingOptionError(
                 f"the model predicts {len(known)} targets",
                 hint=f"choose one, as in {self.path or 'FILE.mgm'}#{known[0]}",
             )
         self.target = self.target or known[0]
         if self.target not in known:
-            raise UsageError(f"the model does not predict {self.target!r}", hint=nearest(self.target, known))
+            raise UnknownNameError(f"the model does not predict {self.target!r}", hint=nearest(self.target, known))
         return model
 
     @property

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import MissingOptionError, UnusedSettingError
 from molgraph.base.import_path import load_object
 from molgraph.base.parameters import check_params
 from molgraph.base.registry import get
@@ -147,11 +147,12 @@ def make_oracle(name: str, *argument: Any, **params: Any) -> Oracle:
     cls = get("oracle", name)
     wanted = [*parameters_of(cls)]
     if len(argument) > len(wanted):
-        raise UsageError(f"the oracle {name!r} takes no argument in brackets", hint=f"write {name}")
+        raise UnusedSettingError(f"the oracle {name!r} takes no argument in brackets", hint=f"write {name}")
     params = dict(zip(wanted, argument, strict=False)) | params
     check_params(cls, params, owner=name)
     if missing := [key for key, needed in parameters_of(cls).items() if needed and key not in params]:
-        raise UsageError(f"the oracle {name!r} needs a {missing[0]}", hint=f"as in {name}({missing[0].upper()})")
+        hint = f"as in {name}({missing[0].upper()})"
+        raise MissingOptionError(f"the oracle {name!r} needs a {missing[0]}", hint=hint)
     made: Oracle = cls(**params)
     return made
 

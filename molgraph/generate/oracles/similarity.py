@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import CellError, DataError, EmptyError
 from molgraph.base.registry import register
 from molgraph.chem.fingerprints import Fingerprints, morgan
 from molgraph.chem.tanimoto import find_nearest
@@ -34,7 +34,7 @@ class Molecules:
         smiles: n molecules; what cannot be read is passed over.
 
     Raises:
-        DataError: none can be read.
+        EmptyError: none can be read.
 
     Example:
         >>> found = Molecules(["CCO", "c1ccccc1"]).nearest(["CCCO", "C(C"])
@@ -47,7 +47,7 @@ class Molecules:
         self.smiles = np.array(smiles, dtype=object)[prints.ok]
         self.bits = prints.x[prints.ok]
         if not len(self.smiles):
-            raise DataError("no molecule of the table to compare with can be read", hint="look at its rows' reasons")
+            raise EmptyError("no molecule of the table to compare with can be read", hint="look at its rows' reasons")
 
     def __len__(self) -> int:
         return len(self.smiles)
@@ -96,7 +96,7 @@ class Similarity(Oracle):
         try:
             return Molecules([self.lead])
         except DataError:
-            raise DataError(f"the lead {self.lead!r} cannot be read", hint="give a SMILES") from None
+            raise CellError(f"the lead {self.lead!r} cannot be read", hint="give a SMILES") from None
 
     def score(self, smiles: Sequence[str]) -> Scores:
         """The similarity of each SMILES."""

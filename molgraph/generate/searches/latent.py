@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from molgraph.base.contracts import Generator, LatentGenerator
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import CellError, UnsupportedError
 from molgraph.base.seeds import derive
 from molgraph.base.seeds import generator as random_numbers
 from molgraph.data.table import make_table
@@ -38,12 +38,12 @@ class LatentSearch(Search):
         """As ``Search.begin``.
 
         Raises:
-            UsageError: the generator has no latent space. DataError: a start has no place in it.
+            UnsupportedError: the generator has no latent space. CellError: a start has no place in it.
         """
         if not isinstance(generator, LatentGenerator):
             words = f"{generator.name} has no latent space to search" if generator else "it needs a generator's file"
             hint = "name a jtvae or a chemvae; --search graph-ga needs no latent space and no model"
-            raise UsageError(f"the search {self.name!r} moves in a latent space, and {words}", hint=hint)
+            raise UnsupportedError(f"the search {self.name!r} moves in a latent space, and {words}", hint=hint)
         self.space, self.d_latent, self.decode_seed = generator, generator.d_latent, seed
         self.z, self.score = np.zeros((0, self.d_latent)), np.zeros(0)
         self.points: dict[str, list[np.ndarray]] = {}
@@ -134,11 +134,11 @@ def encode_starts(generator: LatentGenerator, smiles: Sequence[str]) -> np.ndarr
         smiles: n molecules, of ``standard_starts``.
 
     Raises:
-        DataError: one has no place in the space; the message gives the reason.
+        CellError: one has no place in the space; the message gives the reason.
     """
     found = generator.encode(make_table(list(smiles)))
     for row in np.flatnonzero(~found.ok).tolist():
-        raise DataError(
+        raise CellError(
             f"the start {smiles[row]!r} has no place in the generator's space: {found.reason[row]}",
             hint="begin at another molecule, or train the generator on a corpus that has its fragments",
         )

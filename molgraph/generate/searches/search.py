@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from molgraph.base.contracts import Generator
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import NotInstalledError
 from molgraph.base.optional import how_to_install, missing
 from molgraph.base.parameters import check_params
 from molgraph.base.parts import read_part, settings_of
@@ -76,7 +76,8 @@ class Search(ABC):
             UsageError: a library or a generator that it needs is not there.
         """
         if lacking := missing(self.needs):
-            raise UsageError(f"the search {self.name!r} needs {' and '.join(lacking)}", hint=how_to_install(lacking))
+            words = f"the search {self.name!r} needs {' and '.join(lacking)}"
+            raise NotInstalledError(words, hint=how_to_install(lacking))
         self.generator, self.starts, self.standardiser = generator, list(starts), standardiser
         self.batch, self.seed = batch, derive(seed, "search")
         if known is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.ranges import Positive, Share
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
@@ -47,5 +47,6 @@ class LPFT(Callback):
         names = [name for name, _ in network.named_parameters()]
         new = frozenset(name for name in names if name not in network.started or name.startswith("head."))
         if not new:
-            raise UsageError("lp-ft trains the head alone first, and there is none", hint="leave --callback lp-ft out")
+            words = "lp-ft trains the head alone first, and there is none"
+            raise UnsupportedError(words, hint="leave --callback lp-ft out")
         return [Phase(self.share, new), Phase(1 - self.share, rate=self.rate)]

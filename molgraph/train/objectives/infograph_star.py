@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.ranges import NotNegative, Width
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
@@ -95,10 +95,10 @@ class InfoGraphStar(Objective):
             words = (
                 f"infograph-star learns targets of rows, and {outputs.targets[0].name} is one of each {outputs.level}"
             )
-            raise UsageError(words, hint="leave the objective out")
+            raise UnsupportedError(words, hint="leave the objective out")
         student = network.encoder
         if layer == "random" and not student.d_layers:
-            raise UsageError(
+            raise UnsupportedError(
                 f"layer='random' compares the states of layers, which {inputs[0].encoder} does not give",
                 hint="choose layer='last', or an encoder that does, such as gin or mpnn",
             )

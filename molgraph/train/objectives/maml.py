@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import LabelError, UnsupportedError
 from molgraph.base.ranges import Count, Positive, Range
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
@@ -64,8 +64,8 @@ class MAML(Objective):
         n_tasks: tasks of a batch; ``batch_size`` says how many steps an epoch has.
 
     Raises:
-        DataError: tasks that one output cannot have.
-        UsageError: a network with batch norm.
+        LabelError: tasks that one output cannot have.
+        UnsupportedError: a network with batch norm.
     """
 
     labelled = False
@@ -87,7 +87,7 @@ class MAML(Objective):
     ) -> None:
         super().__init__()
         if any(isinstance(module, _BatchNorm) for module in network.modules()):
-            raise UsageError(
+            raise UnsupportedError(
                 "maml trains no network with batch norm, whose statistics mix the rows of support and query",
                 hint="choose another norm, such as params.norm=layer",
             )
@@ -104,7 +104,7 @@ class MAML(Objective):
             words = ", ".join(
                 f"{t.name} ({t.kind}{'' if t.level == 'row' else f', {t.level}'})" for t in outputs.targets
             )
-            raise DataError(
+            raise LabelError(
                 f"the tasks of maml share one output, which these targets cannot: {words}",
                 hint="name targets of rows that are all numbers or all of two classes: --target A --target B",
             )

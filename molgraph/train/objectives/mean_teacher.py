@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor, nn
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.ranges import NotNegative, Range, Share
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
@@ -73,7 +73,7 @@ class MeanTeacher(Objective):
         penalties: the weights of the network's penalties by name; 1 if not given.
 
     Raises:
-        UsageError: targets of atoms or bonds.
+        UnsupportedError: targets of atoms or bonds.
     """
 
     semi_supervised = True
@@ -94,7 +94,7 @@ class MeanTeacher(Objective):
         super().__init__()
         if outputs.level != "row":
             words = f"mean-teacher learns targets of rows, and {outputs.targets[0].name} is one of each {outputs.level}"
-            raise UsageError(words, hint="leave the objective out")
+            raise UnsupportedError(words, hint="leave the objective out")
         self.supervised, self.student = Supervised(outputs, penalties=penalties), deepcopy(network)
         self.weight, self.decay, self.noise, self.ramp = weight, decay, noise, ramp
         self.valid_parts = self.supervised.valid_parts
