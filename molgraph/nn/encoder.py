@@ -92,7 +92,7 @@ class Encoder(nn.Module):
     @property
     def options(self) -> Sequence[Any]:
         """The block options around it, the outermost first."""
-        return [*self._modules.get("block_options", ())]
+        return [*getattr(self, "block_options", ())]
 
     def __call__(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
         """``forward`` with the block options around it."""
