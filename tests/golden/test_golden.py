@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from molgraph.base.run_config import RunConfig
 from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.graph_io import MANIFEST, load_store
 from molgraph.data.standardise import standardise
@@ -59,6 +60,12 @@ def test_golden_store(folder, model, index):
     same(found.value.tolist(), EXPECTED[model])
     assert store.spec == loaded.method.graph_inputs()[0].spec
     assert list(found.ok) == list(store.status == "ok") and 3 < found.ok.sum() < len(store)
+
+
+def test_a_card_of_before_has_a_recipe_that_trains_again():
+    """The splitter was called ``recipe`` in it."""
+    stored = load_model(FOLDER / "0.1.0-pair.mgm").card.recipe
+    assert "recipe" in stored["split"] and RunConfig.from_dict(stored).split.splitter == "random"
 
 
 @pytest.mark.slow
