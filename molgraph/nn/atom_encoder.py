@@ -78,8 +78,6 @@ class AtomEncoder(Encoder):
         if not isinstance(found, SharedStates):
             members, steps = relations.members(batch), found if isinstance(found, list) else [found]
             found = SharedStates(steps[-1], members, lambda h: h, [(h, members) for h in steps[: len(self.d_layers)]])
-        for option in self.options:
-            found = option.states(found)
         pool = self.pool
         for option in reversed(self.options):
             pool = partial(option.pool, pool)
