@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from molgraph.base.ranges import Range
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
-from molgraph.nn.atom_encoder import Pooled, SharedStates
+from molgraph.nn.atom_encoder import AtomEncoder, Pooled, SharedStates
 from molgraph.nn.block import BlockOption
 from molgraph.nn.encoder import Encoder
 from molgraph.nn.propagate import propagate
@@ -69,7 +69,7 @@ class Exit(BlockOption):
 
     def build(self, encoder: Encoder) -> str:
         """A layer for the states of each layer; an encoder that does not tell these is refused."""
-        if not encoder.d_layers:
+        if not encoder.d_layers or not isinstance(encoder, AtomEncoder):
             return "does not give the states of each layer"
         if encoder.d_out % self.n_heads:
             return f"gives states of width {encoder.d_out}, which {self.n_heads} heads cannot share"
