@@ -17,7 +17,7 @@ from molgraph.nn.atom_encoder import Pooled, SharedStates
 from molgraph.nn.encoder import Encoded, Encoder
 
 #: hyper-parameters that name a block option, in the order in which options stand around an encoder
-KEYS = ("positions", "frames", "symbols", "exit")
+KEYS = ("positions", "frames", "symbols", "stack", "exit")
 
 
 class BlockOption(nn.Module):
