@@ -197,11 +197,11 @@ class _Coupled(torch.autograd.Function):
 @contextmanager
 def _without_statistics(norms: list[nn.Module]) -> Iterator[None]:
     """Leave running statistics as they are."""
-    kept = [norm.momentum for norm in norms]
+    kept = [(norm.momentum, norm.num_batches_tracked) for norm in norms]
     for norm in norms:
-        norm.momentum = 0.0  # type: ignore[assignment]
+        norm.momentum, norm.num_batches_tracked = 0.0, None  # type: ignore[assignment]
     try:
         yield
     finally:
-        for norm, momentum in zip(norms, kept, strict=True):
-            norm.momentum = momentum
+        for norm, (momentum, tracked) in zip(norms, kept, strict=True):
+            norm.momentum, norm.num_batches_tracked = momentum, tracked
