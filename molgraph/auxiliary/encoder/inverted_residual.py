@@ -36,7 +36,7 @@ from molgraph.nn.propagate import propagate
     line=("atoms", "bonds", "gated, channel by channel", "widen, narrow, residual", "sum", "supervised"),
 )
 class InvertedResidual(AtomEncoder):
-    """``h <- h + N ReLU6(norm(sum_u w(e_uv) * a_u + c * a_v))`` with ``a = ReLU6(norm(W h))``, ``expansion`` times as wide.
+    """``h <- h + N ReLU6(norm(sum_u w(e_uv) a_u + c a_v))`` with ``a = ReLU6(norm(W h))``, ``expansion`` times as wide.
 
     Sandler et al. 2018, "MobileNetV2: Inverted Residuals and Linear Bottlenecks", table 1: a pointwise expansion, a
     depthwise convolution (here a sum over neighbours in which no channels mix, each weighed by the bond) and a linear
