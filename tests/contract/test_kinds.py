@@ -11,7 +11,7 @@ from molgraph.base.contracts import Generator, Method, Metric
 from molgraph.base.registry import get, kinds, names
 from molgraph.chem.standardise import Preset
 from molgraph.data.featuriser import Featuriser
-from molgraph.data.splits.recipe import Splitter
+from molgraph.data.splits.splitter import Splitter
 from molgraph.data.view import View
 from molgraph.explain.explainer import Explainer
 from molgraph.generate.oracles.oracle import Oracle
