@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from molgraph.base.table import OK, Entities, Table, Target
 from molgraph.data.batch import collate
 from molgraph.data.featurize import featurize
-from molgraph.data.featurize_graph import Graphs
+from molgraph.data.featurize_graph import GraphFeaturiser
 from molgraph.data.graph_values import Graph
 from molgraph.data.read import read_table
 from molgraph.models.gin import GIN
@@ -300,8 +300,8 @@ def test_easy_graphs_stop_early(off: str, effect: Effect) -> None:
             errors[name].append(float(error))
             if name == "halting":
                 own = method.ready().network.encoder.eval()
-                spec = Graphs().featurise(list(train.entities[0].values)).spec
-                store = Graphs().featurise(list(test.entities[0].values), spec=spec)
+                spec = GraphFeaturiser().featurise(list(train.entities[0].values)).spec
+                store = GraphFeaturiser().featurise(list(test.entities[0].values), spec=spec)
                 with torch.no_grad():
                     cost_read = own(collate(store, np.arange(200))).penalties["depth"]
                 depths.append(float(cost_read) / own.options[0].cost / 4 if not off else 1.0)

@@ -10,7 +10,7 @@ from molgraph.base.ranges import Range
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
 from molgraph.nn.perceptron import Perceptron
-from molgraph.nn.readouts import Graphs, Readout
+from molgraph.nn.readouts import GraphStates, Readout
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import Sources, segment_mean
 
@@ -50,7 +50,7 @@ class ProtoRes(Readout):
         self.rows = nn.ModuleList(Perceptron(d_in, d_in, d_in) for _ in range(blocks))
         self.prototypes = nn.ModuleList(Perceptron(d_in, d_in, d_in) for _ in range(blocks))
 
-    def read(self, h: Sources, relation: Relation) -> Graphs:
+    def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [r, d] to [g, d]."""
         b, set_of = h.index_select(0, relation.source), relation.target
         prototype = b.new_zeros(relation.n_target, b.shape[1])

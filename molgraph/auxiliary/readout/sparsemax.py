@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from molgraph.base.ranges import Range
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
-from molgraph.nn.readouts import Graphs, Readout
+from molgraph.nn.readouts import GraphStates, Readout
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import Sources, segment_sum
 
@@ -47,7 +47,7 @@ class Sparsemax(Readout):
         super().__init__(d_in)
         self.sigma, self.score = sigma, nn.Linear(d_in, 1)
 
-    def read(self, h: Sources, relation: Relation) -> Graphs:
+    def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [r, d] to [g, d]."""
         z = self.score(h).squeeze(1).index_select(0, relation.source)
         if self.training and self.sigma > 0:
