@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated
 
@@ -60,6 +61,7 @@ class SchNet(AtomEncoder):
     """
 
     reads = ("geometry",)
+    stacked = True
     needs = ("atom", "atom.position")
     small = MappingProxyType({"d_hidden": 8, "n_basis": 8})
 
@@ -96,11 +98,13 @@ class SchNet(AtomEncoder):
             relations.pair_vectors(near, batch["atom"].arrays["position"]).norm(dim=1).to(self.embed.weight.dtype)
         )
         basis, fade = self.basis(distance), cosine_cutoff(distance, self.cutoff).unsqueeze(1)
-        layers = [self.embed(batch.features("atom"))]
-        for block, norm in zip(self.blocks, self.norms, strict=True):
-            h = layers[-1]
-            layers.append(h + norm(block(h, near, basis, fade), members))
-        return layers[1:]
+
+        def layer(block: nn.Module, norm: nn.Module, h: Tensor) -> Tensor:
+            step: Tensor = norm(block(h, near, basis, fade), members)
+            return h + step
+
+        layers = [partial(layer, block, norm) for block, norm in zip(self.blocks, self.norms, strict=True)]
+        return self.through(layers, self.embed(batch.features("atom")))
 
 
 class _Block(nn.Module):

@@ -1,0 +1,1 @@
+"""Encoders of the long tail of the literature, one file each."""
