@@ -17,7 +17,7 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
-from molgraph.nn.basis import GaussianBasis, cosine_cutoff
+from molgraph.nn.basis import GaussianBasis, cosine_cutoff, safe_norm
 from molgraph.nn.norms import make_norms
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
@@ -92,9 +92,7 @@ class SchNet(AtomEncoder):
     def states(self, batch: GraphBatch) -> list[Float[Tensor, "n_atoms d"]]:
         """The atoms' states after each block, float [n_atoms, d]."""
         near, members = relations.radius(batch, self.cutoff), relations.members(batch)
-        distance = (
-            relations.pair_vectors(near, batch["atom"].arrays["position"]).norm(dim=1).to(self.embed.weight.dtype)
-        )
+        distance = safe_norm(relations.pair_vectors(near, batch["atom"].arrays["position"])).to(self.embed.weight.dtype)
         basis, fade = self.basis(distance), cosine_cutoff(distance, self.cutoff).unsqueeze(1)
         layers = [self.embed(batch.features("atom"))]
         for block, norm in zip(self.blocks, self.norms, strict=True):
