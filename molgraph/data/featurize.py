@@ -18,7 +18,15 @@ from molgraph.chem.handedness import handedness, without_maps
 from molgraph.chem.parallel import map_texts
 from molgraph.chem.smiles import check_smiles, parse_smiles, quiet
 from molgraph.data import featurize_cuik, featurize_rdkit
-from molgraph.data.feature_layout import FEATURISER, OLDER, atom_rows, bond_rows, chiral_tags, element_counts, with_chiral_tags
+from molgraph.data.feature_layout import (
+    FEATURISER,
+    OLDER,
+    atom_rows,
+    bond_rows,
+    chiral_tags,
+    element_counts,
+    with_chiral_tags,
+)
 from molgraph.data.featuriser import Featuriser, why_no_text
 from molgraph.data.graph_store import GraphStore, InputSpec
 from molgraph.data.packing import PackedGraphs, pack

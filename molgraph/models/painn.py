@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import torch
 from jaxtyping import Float
@@ -20,6 +20,10 @@ from molgraph.nn.basis import cosine_cutoff, safe_norm
 from molgraph.nn.norms import make_norms
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
+
+Numbers: TypeAlias = Float[Tensor, "n d"]
+Vectors: TypeAlias = Float[Tensor, "n 3 d"]
+OfPairs: TypeAlias = Float[Tensor, "p _"]
 
 
 @register(
@@ -48,7 +52,7 @@ class PaiNN(AtomEncoder):
 
     Args:
         spec: what the graphs hold.
-        d_hidden: numbers of an atom's state, and as many vectors; the paper has 128.
+        d_hidden: numbers of an atom's state, and as many vectors; 128 in the paper.
         depth: pairs of a message and an update.
         cutoff_angstrom: radius within which atoms see each other.
         n_basis: sines of a distance.
@@ -87,18 +91,18 @@ class PaiNN(AtomEncoder):
         """Find the pairs within the cutoff ahead."""
         _ = relations.radius(batch, self.cutoff).transpose, relations.members(batch)
 
-    def states(self, batch: GraphBatch) -> list[Float[Tensor, "n_atoms d"]]:
+    def states(self, batch: GraphBatch) -> list[Numbers]:
         """The atoms' numbers after each pair of steps, float [n_atoms, d]."""
         return [s for s, _ in self.numbers_and_vectors(batch)]
 
-    def numbers_and_vectors(self, batch: GraphBatch) -> list[tuple[Tensor, Tensor]]:
-        """``s``, float [n_atoms, d], and ``v``, float [n_atoms, 3, d], after each pair of steps."""
+    def numbers_and_vectors(self, batch: GraphBatch) -> list[tuple[Numbers, Vectors]]:
+        """``s`` and ``v`` of the atoms after each pair of steps."""
         near, members = relations.radius(batch, self.cutoff), relations.members(batch)
         r = -relations.pair_vectors(near, batch["atom"].arrays["position"]).to(self.embed.weight.dtype)
-        d, fade = (x.unsqueeze(1) for x in (safe_norm(r), cosine_cutoff(safe_norm(r), self.cutoff)))
+        d = safe_norm(r).unsqueeze(1)
         unit = r * torch.where(d > 1e-6, 1 / d, 0)  # atoms at one place have no direction
-        waves = torch.arange(1, self.n_basis + 1, device=d.device) * (math.pi / self.cutoff)
-        basis = torch.sin(d * waves) / d
+        waves = torch.arange(1, self.n_basis + 1, dtype=d.dtype, device=d.device) * (math.pi / self.cutoff)
+        basis, fade = torch.sin(d * waves) / d, cosine_cutoff(d[:, 0], self.cutoff).unsqueeze(1)
         s = self.embed(batch.features("atom"))
         v, layers = s.new_zeros(len(s), 3, s.shape[1]), []
         for message, update, norm in zip(self.messages, self.updates, self.norms, strict=True):
@@ -119,9 +123,9 @@ class _Message(nn.Module):
         self.filter = nn.Linear(n_basis, 3 * d)
 
     def forward(
-        self, s: Tensor, v: Tensor, near: Relation, basis: Tensor, fade: Tensor, unit: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """float [n, d] and [n, 3, d] to the same; basis [p, n_basis], fade [p, 1], unit [p, 3]."""
+        self, s: Numbers, v: Vectors, near: Relation, basis: OfPairs, fade: OfPairs, unit: OfPairs
+    ) -> tuple[Numbers, Vectors]:
+        """``s`` and ``v`` of atoms; the basis, the cutoff function and the direction of each pair."""
         rows = torch.cat([self.phi(s).unflatten(1, (3, -1)), v], dim=1)
         filters = (self.filter(basis) * fade).unflatten(1, (3, -1))
         pairs = torch.cat([filters, unit.unsqueeze(2).expand(-1, -1, s.shape[1])], dim=1)
@@ -130,7 +134,7 @@ class _Message(nn.Module):
 
 
 def _filtered(source: Tensor, target: Tensor | None, pairs: Tensor) -> Tensor:
-    """Rows ``phi`` [p, 3, d] and ``v`` [p, 3, d], filters and directions alike, to [p, 1 + 3, d]."""
+    """Rows ``phi`` and ``v``, filters and directions, float [p, 3 + 3, d] each, to [p, 1 + 3, d]."""
     number, straight, along = (source[:, :3] * pairs[:, :3]).split(1, dim=1)
     return torch.cat([number, source[:, 3:] * straight + along * pairs[:, 3:]], dim=1)
 
@@ -143,8 +147,8 @@ class _Update(nn.Module):
         self.u, self.v = nn.Linear(d, d, bias=False), nn.Linear(d, d, bias=False)
         self.gates = nn.Sequential(nn.Linear(2 * d, d), nn.SiLU(), nn.Linear(d, 3 * d))
 
-    def forward(self, s: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """float [n, d] and [n, 3, d] to the same."""
+    def forward(self, s: Numbers, v: Vectors) -> tuple[Numbers, Vectors]:
+        """``s`` and ``v`` of atoms."""
         left, right = self.u(v), self.v(v)
         a_ss, a_sv, a_vv = self.gates(torch.cat([s, safe_norm(right)], dim=1)).chunk(3, dim=1)
         return a_ss + a_sv * (left * right).sum(1), a_vv.unsqueeze(1) * left

@@ -40,7 +40,7 @@ def cosine_cutoff(distance: Float[Tensor, " p"], cutoff: float) -> Float[Tensor,
     return 0.5 * (torch.cos(math.pi * distance / cutoff) + 1) * (distance < cutoff)
 
 
-def safe_norm(x: Float[Tensor, "..."], dim: int = 1) -> Float[Tensor, "..."]:
+def safe_norm(x: Float[Tensor, ...], dim: int = 1) -> Float[Tensor, ...]:
     """The length of vectors along ``dim``, 1e-6 or more: gradients of any order are finite, and 0 at length 0.
 
     Example:

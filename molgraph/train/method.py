@@ -18,7 +18,6 @@ from molgraph.base.cores import cores
 from molgraph.base.errors import NotFittedError, UnsupportedError, UnusedSettingError
 from molgraph.base.options import fill, keywords, takes
 from molgraph.base.parameters import check_params
-from molgraph.base.parts import read_part
 from molgraph.base.paths import store_folder
 from molgraph.base.ranges import Count, NotNegative, Probability
 from molgraph.base.recipe_keys import DEFAULTS, TrainingSection
@@ -29,7 +28,6 @@ from molgraph.data.graph_cache import Graphs
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of
 from molgraph.data.view import make_views
-from molgraph.nn.head import check_head
 from molgraph.train.archive import refused
 from molgraph.train.callback import as_trained, make_callbacks
 from molgraph.train.engine import fit_network
@@ -168,10 +166,6 @@ class GraphMethod(Method):
             table = with_rdkit_features(table, workers=self.threads)
             valid = None if valid is None else with_rdkit_features(valid, workers=self.threads)
         views = views_for(self.views, self.objective)
-        head = registry.get("head", self.head)
-        if reads["targets"]:
-            check_head(head, read_part(self.head, "head").name, table.targets)
-            reads["references"] = head.references
         made = prepare(table, valid, *how, **reads, specs=None if start is None else start.specs, views=views)
         heads = objective.heads(made.outputs)
         with torch_settings(self.threads, derive(self.seed, "weights")):
@@ -221,9 +215,7 @@ class GraphMethod(Method):
         """Weights and scales as arrays; hyper-parameters, targets and featuriser as JSON."""
         fitted = self.ready()
         outputs = fitted.outputs if fitted.network.has_head else Outputs((), np.zeros(0), np.ones(0))
-        arrays = stored_weights(fitted.network)
-        arrays |= {"target.mean": outputs.mean, "target.scale": outputs.scale}
-        arrays |= {} if outputs.references is None else outputs.references.to_arrays()
+        arrays = stored_weights(fitted.network) | outputs.to_arrays()
         arrays |= {"feature.mean": fitted.descriptors.mean, "feature.scale": fitted.descriptors.scale}
         here = {"store": None, "init": None}  # no path of this machine
         meta = {

@@ -74,6 +74,11 @@ class Outputs:
                 scale[j] = spread if spread > max(1e-12, rounding) else 1.0
         return cls(targets, mean, scale, dict(unlearned or {}), references)
 
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Mean, scale and references as arrays of a model file."""
+        arrays = {"target.mean": self.mean, "target.scale": self.scale}
+        return arrays if self.references is None else arrays | self.references.to_arrays()
+
     @property
     def level(self) -> LevelName:
         """The level that all targets share."""

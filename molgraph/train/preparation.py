@@ -21,6 +21,7 @@ from molgraph.data.levels import labelled, level_of, pooled
 from molgraph.data.table import OK, Table
 from molgraph.data.target_json import notes_of
 from molgraph.data.view import View
+from molgraph.nn.head import check_head
 from molgraph.train.atom_targets import check_level, label_places, label_sizes, mark_sizes
 from molgraph.train.checkpoint import fingerprint
 from molgraph.train.inputs import (
@@ -71,15 +72,14 @@ def prepare(
     unlabelled: bool = False,
     specs: Mapping[str, InputSpec] | None = None,
     views: Sequence[View] = (),
-    references: bool = False,
 ) -> Prepared:
     """Featurise both parts and put labels and descriptors on the training part's scales.
 
     ``recipe`` is what a checkpoint must have in common with this fit, ``cache`` a folder that keeps graphs between
     fits. Without ``targets`` every row that can be read is learned from; with ``unlabelled`` the readable rows without
     a label come along, which no scale is taken from. ``specs``: what an encoder's graphs hold, where that is given.
-    ``views``: through which training sees its rows. ``references``: whether a least-squares value of each element is
-    taken off the targets in the place of their mean.
+    ``views``: through which training sees its rows. The recipe's head says whether a least-squares value of each
+    element is taken off the targets in the place of their mean.
 
     Raises:
         DataError: nothing can be learned from the table, or the two tables do not fit together.
@@ -89,6 +89,7 @@ def prepare(
         table, valid = _bare(table), None if valid is None else _bare(valid)
     chosen = choose_columns(table, encoder, columns)
     check_level(level_of(table.targets), chosen)
+    references = targets and check_head(recipe.get("head", "perceptron"), table.targets).references
     if len(chosen) == 1 and recipe.get("joiner", "concat") != "concat":
         words = f"{recipe['joiner']} joins several columns, and the model reads one: {chosen[0][0].name}"
         raise UnusedSettingError(words, hint="leave params.joiner out")

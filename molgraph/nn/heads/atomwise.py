@@ -25,12 +25,12 @@ from molgraph.nn.relation import Relation
 class AtomwiseHead(Head):
     """``y = s sum_i c(h_i) + sum_i e0[element of i]`` over the atoms i of a molecule.
 
-    Behler and Parrinello 2007, equation 1; the output of SchNet (Schuett et al. 2018, section II). ``c`` is a perceptron
-    of an atom's state. The reference ``e0`` of each element, in the units of the target, is fitted by least squares to
-    the compositions of the training part, implicit hydrogens counted, and ``s`` is the deviation of what it leaves; no
-    mean is taken off, which would not be extensive. Two molecules far apart have exactly the sum of both, where an
-    atom's state depends on atoms nearby: by ``schnet``, ``painn``, ``dtnn`` and networks along bonds, not by ``enn_s2s``
-    and ``graphgps``, which hear all pairs, nor under a norm over the atoms of each graph (``norm=graph``).
+    Behler and Parrinello 2007, equation 1; the output of SchNet (Schuett et al. 2018, section II). ``c`` is a
+    perceptron of an atom's state. The reference ``e0`` of each element, in the units of the target, is fitted by least
+    squares to the compositions of the training part, implicit hydrogens counted, and ``s`` is the deviation of what it
+    leaves; no mean is taken off, which would not be extensive. Two molecules far apart have the sum of both where an
+    atom's state depends on atoms nearby: by ``schnet``, ``painn``, ``dtnn`` and networks along bonds, not by
+    ``enn_s2s`` and ``graphgps``, which hear all pairs, nor under a norm over the atoms of a graph (``norm=graph``).
 
     Use it for energies, enthalpies, heat capacities, volumes: numbers that grow with the molecule. Numbers that do not,
     such as gaps, orbital energies or solubilities, are for the head ``perceptron`` on a readout of the graph: ``mean``,
