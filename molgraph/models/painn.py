@@ -23,7 +23,7 @@ from molgraph.nn.relation import Relation
 
 Numbers: TypeAlias = Float[Tensor, "n d"]
 Vectors: TypeAlias = Float[Tensor, "n 3 d"]
-OfPairs: TypeAlias = Float[Tensor, "p _"]
+Pairs: TypeAlias = Float[Tensor, "p _"]
 
 
 @register(
@@ -39,16 +39,14 @@ class PaiNN(AtomEncoder):
 
     Schuett, Unke and Gastegger 2021, "Equivariant message passing for the prediction of tensorial properties and
     molecular spectra", section 4. From ``s_i = a_(Z_i)``, ``v_i = 0`` on, ``depth`` times a message, equations 7 and 8,
-    ``s_i += sum_j phi_s(s_j) * W_s(d_ij)`` and
-    ``v_i += sum_j v_j * phi_vv(s_j) * W_vv(d_ij) + phi_vs(s_j) * W_vs(d_ij) r_ij / d_ij``, then an update, equations 9
-    and 10, ``s_i += a_ss + a_sv <U v_i, V v_i>`` and ``v_i += a_vv U v_i``, with gates ``a(s_i, |V v_i|)``. ``phi`` and
-    ``a`` are perceptrons of one hidden layer (SiLU); ``W(d)`` is linear in ``sin(k pi d / cutoff) / d`` and fades to 0.
-    ``s`` is invariant under rotation, reflection and translation, ``v`` turns with the atoms.
+    ``s_i += sum_j phi_s(s_j) * W_s(d_ij)``, ``v_i += sum_j v_j * phi_vv(s_j) * W_vv(d_ij) + phi_vs(s_j) * W_vs(d_ij)
+    r_ij / d_ij``, then an update, equations 9 and 10, ``s_i += a_ss + a_sv <U v_i, V v_i>``, ``v_i += a_vv U v_i`` with
+    gates ``a(s_i, |V v_i|)``. ``phi`` and ``a`` are perceptrons (SiLU); ``W(d)`` is linear in ``sin(k pi d / cutoff) /
+    d`` and fades to 0. ``v`` turns with the atoms, ``s`` does not change.
 
-    Use it where angles matter at little cost: a vector holds the directions of all neighbours, and no triplets are
-    formed. Energies are for ``params.head=atomwise``, numbers that do not grow with the molecule, such as gaps, for
-    ``params.readout=mean``. Known limits: mirror images are one to it; the heads that read vectors (dipoles,
-    polarisabilities) are not here, and the readout reads ``s`` alone.
+    Use it where angles matter, at less cost than that of triplets. Energies are for ``params.head=atomwise``, numbers
+    that do not grow with the molecule, such as gaps, for ``params.readout=mean``. Known limits: mirror images are one
+    to it, and head and readout read ``s`` alone (the paper's outputs of vectors and tensors are not here).
 
     Args:
         spec: what the graphs hold.
@@ -102,14 +100,13 @@ class PaiNN(AtomEncoder):
         d = safe_norm(r).unsqueeze(1)
         unit = r * torch.where(d > 1e-6, 1 / d, 0)  # atoms at one place have no direction
         waves = torch.arange(1, self.n_basis + 1, dtype=d.dtype, device=d.device) * (math.pi / self.cutoff)
-        basis, fade = torch.sin(d * waves) / d, cosine_cutoff(d[:, 0], self.cutoff).unsqueeze(1)
+        pairs = torch.cat([torch.sin(d * waves) / d, cosine_cutoff(d[:, 0], self.cutoff).unsqueeze(1), unit], dim=1)
         s = self.embed(batch.features("atom"))
         v, layers = s.new_zeros(len(s), 3, s.shape[1]), []
         for message, update, norm in zip(self.messages, self.updates, self.norms, strict=True):
-            more, turned = message(s, v, near, basis, fade, unit)
-            v = v + turned
-            also, turned = update(s + more, v)
-            s, v = s + norm(more + also, members), v + turned
+            more, turned = message(s, v, near, pairs)
+            also, scaled = update(s + more, v + turned)
+            s, v = s + norm(more + also, members), v + turned + scaled
             layers.append((s, v))
         return layers
 
@@ -122,21 +119,20 @@ class _Message(nn.Module):
         self.phi = nn.Sequential(nn.Linear(d, d), nn.SiLU(), nn.Linear(d, 3 * d))
         self.filter = nn.Linear(n_basis, 3 * d)
 
-    def forward(
-        self, s: Numbers, v: Vectors, near: Relation, basis: OfPairs, fade: OfPairs, unit: OfPairs
-    ) -> tuple[Numbers, Vectors]:
-        """``s`` and ``v`` of atoms; the basis, the cutoff function and the direction of each pair."""
+    def forward(self, s: Numbers, v: Vectors, near: Relation, pairs: Pairs) -> tuple[Numbers, Vectors]:
+        """``s`` and ``v`` of atoms; basis, cutoff function and direction of each pair."""
+        basis, fade, unit = pairs.split([pairs.shape[1] - 4, 1, 3], dim=1)
         rows = torch.cat([self.phi(s).unflatten(1, (3, -1)), v], dim=1)
         filters = (self.filter(basis) * fade).unflatten(1, (3, -1))
-        pairs = torch.cat([filters, unit.unsqueeze(2).expand(-1, -1, s.shape[1])], dim=1)
-        out = propagate(rows, near, edge_rows=pairs, message=_filtered)
+        edges = torch.cat([filters, unit.unsqueeze(2).expand(-1, -1, s.shape[1])], dim=1)
+        out = propagate(rows, near, edge_rows=edges, message=_filtered)
         return out[:, 0], out[:, 1:]
 
 
-def _filtered(source: Tensor, target: Tensor | None, pairs: Tensor) -> Tensor:
+def _filtered(source: Tensor, target: Tensor | None, edges: Tensor) -> Tensor:
     """Rows ``phi`` and ``v``, filters and directions, float [p, 3 + 3, d] each, to [p, 1 + 3, d]."""
-    number, straight, along = (source[:, :3] * pairs[:, :3]).split(1, dim=1)
-    return torch.cat([number, source[:, 3:] * straight + along * pairs[:, 3:]], dim=1)
+    number, straight, along = (source[:, :3] * edges[:, :3]).split(1, dim=1)
+    return torch.cat([number, source[:, 3:] * straight + along * edges[:, 3:]], dim=1)
 
 
 class _Update(nn.Module):
