@@ -27,7 +27,16 @@ from molgraph.nn.relation import Relation
     "encoder",
     "schnet",
     tags=("3d",),
-    systems=(SystemCard("schnet", left_out="a contribution of each atom: the head reads the sum of their states"),),
+    systems=(
+        SystemCard(
+            "schnet",
+            left_out="crystals, and forces in its loss",
+            off="-s params.cutoff_angstrom=0.1",  # no atom is nearer: what is left are contributions by element
+            beside=("summed states", "composition alone"),
+            command="molgraph train dataset:gdb7_3d -m schnet -s params.head=atomwise",
+            modules=("molgraph.nn.heads.atomwise", "molgraph.train.references", "molgraph.nn.basis"),
+        ),
+    ),
     summary="continuous filters of distances: for atoms in space",
     paper="Schuett et al. 2018, J. Chem. Phys. 148:241722",
     line=("atoms", "radius", "continuous filter", "residual", "sum", "supervised"),
@@ -39,10 +48,12 @@ class SchNet(AtomEncoder):
     ``x_i <- x_i + W ssp(W sum_j (W x_j) * filter(d_ij))`` with ``filter(d) = ssp(W ssp(W basis(d))) cos_cutoff(d)`` and
     ``ssp(x) = ln(exp(x) / 2 + 1 / 2)``. Invariant under rotation, translation and reflection; smooth at the cutoff.
 
-    The paper sums a contribution of each atom. Here the head reads the sum of the atoms' states, so that its answer is
-    not extensive: two copies far apart have not twice the value of one.
+    For energies, and other numbers that grow with the molecule, add ``params.head=atomwise``, the paper's sum of a
+    contribution of each atom: two copies far apart then have twice the energy of one. The usual head reads the readout
+    of the graph, which is not extensive by ``sum`` either. It is the one for numbers that do not grow with the
+    molecule: with ``params.readout=mean``, or with ``set2set`` where a few atoms decide, as for orbital energies.
 
-    Use it where positions are known and matter, as for energies. Known limits: it sees distances alone, so mirror
+    Use it where positions are known and matter. Known limits: it sees distances alone, so mirror
     images are one to it, and so are neighbourhoods whose distances agree while their angles differ.
 
     Args:
