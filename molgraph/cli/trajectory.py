@@ -45,8 +45,7 @@ def trajectory(
     if not len(frames.energies):
         say(f"no frame: {steps} steps are fewer than the {every} between two", "yellow", err=True)
         return
-    say(
-        f"{count(len(frames.energies), 'frame')} of {count(len(frames.numbers), 'atom')}, {frames.kelvin:.0f} K on average"
-    )
+    sizes = f"{count(len(frames.energies), 'frame')} of {count(len(frames.numbers), 'atom')}"
+    say(f"{sizes}, {frames.kelvin:.0f} K on average")
     say(f"energies {frames.energies.mean():.2f} +- {frames.energies.std():.2f} kcal/mol")
     say(f"written to {out}", err=True)

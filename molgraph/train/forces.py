@@ -27,9 +27,8 @@ def with_gradient(sample: Sample) -> tuple[Sample, Tensor]:
     (part,) = sample.parts
     batch, atoms = part.batch, part.batch["atom"]
     at = atoms.arrays["position"].detach().clone().requires_grad_()
-    moved: GraphBatch = replace(
-        batch, levels={**batch.levels, "atom": replace(atoms, arrays={**atoms.arrays, "position": at})}
-    )
+    moved = replace(atoms, arrays={**atoms.arrays, "position": at})
+    batch = replace(batch, levels={**batch.levels, "atom": moved})
     return Sample((InputBatch(batch, part.of_row),), sample.extra, sample.y, sample.weights), at
 
 
