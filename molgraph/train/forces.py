@@ -79,7 +79,6 @@ def table_forces(fitted: FittedNetworks, table: Table, **running: Any) -> list[n
         table: with one column of geometries.
         running: ``device``, ``threads`` and ``predict_batch``, as a prediction has them.
     """
-    check_energy(fitted)
     graphs = mark_large(fitted.network, input_graphs(table, fitted.inputs))
     status, _ = row_status(table, fitted.inputs, graphs)
     rows, graph, where = (
