@@ -26,7 +26,17 @@ from molgraph.nn.relation import Relation
     "encoder",
     "schnet",
     tags=("3d",),
-    systems=(SystemCard("schnet", left_out="a contribution of each atom: the head reads the sum of their states"),),
+    systems=(
+        SystemCard("schnet", left_out="a contribution of each atom: the head reads the sum of their states"),
+        SystemCard(
+            "siren",
+            left_out="images, sounds and differential equations; the hypernetwork",
+            off="-s params.activation=shifted_softplus",
+            beside=("relu", "silu", "tanh"),
+            command="molgraph train dataset:gdb7_3d -m schnet -s params.activation=siren",
+            modules=("molgraph.nn.siren", "molgraph.nn.perceptron"),
+        ),
+    ),
     summary="continuous filters of distances: for atoms in space",
     paper="Schuett et al. 2018, J. Chem. Phys. 148:241722",
     line=("atoms", "radius", "continuous filter", "residual", "sum", "supervised"),
