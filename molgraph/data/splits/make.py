@@ -120,6 +120,8 @@ def _advice(name: str, fractions: tuple[float, float, float], recipe: str, n_gro
     fewest = fewest_rows(fractions)
     more = f"give at least {fewest} distinct molecules" if n_groups < fewest else "give more distinct rows"
     other = "" if recipe == "random" else ", or the recipe 'random'"
+    if n_groups == 1:
+        other += ", or the recipe 'frames' for frames of one molecule"
     if name == "train":
         return more + other
     rest = dict(zip(PARTS, fractions, strict=True)) | {name: 0.0}

@@ -24,7 +24,8 @@ from molgraph.train.samples import Sample
     "energy-forces",
     summary="an energy and the forces on atoms, which are its gradient",
     paper="Schuett et al. 2017, NeurIPS 30:991, training with energies and forces",
-    command="molgraph train dataset:md -t energy -m schnet --objective energy-forces",
+    command="molgraph data trajectory CCO -o md.npz && molgraph train md.npz -t energy -m schnet "
+    "--objective energy-forces --split frames",
 )
 class EnergyForces(Objective):
     """``energy (E - E')^2 / s^2 + force / n sum_i |F_i + dE'/dr_i|^2 / s^2`` of a geometry of n atoms.
