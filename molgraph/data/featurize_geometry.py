@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,7 +33,10 @@ METHANE = Geometry(
 
 @register("featuriser", "geometry", summary="elements one-hot, positions in angstrom")
 class Geometries(Featuriser):
-    """One level, ``atom``: ``code`` is the atomic number, ``position`` float32 [n, 3] in angstrom; no bonds."""
+    """One level, ``atom``: ``code`` is the atomic number, ``position`` float32 [n, 3] in angstrom; no bonds.
+
+    Where any geometry has forces, ``force`` float32 [n, 3] too, NaN for those of the others.
+    """
 
     name = "geometry"
     kind: ClassVar[EntityKind] = "geometry"
@@ -47,7 +51,11 @@ class Geometries(Featuriser):
         numbers = np.concatenate([NONE.numbers, *(each.numbers for each, _ in read)], dtype=np.uint8, casting="unsafe")
         positions = np.concatenate([NONE.positions, *(each.positions for each, _ in read)])
         status = np.where(reason == "", OK, UNREADABLE).astype(object)
-        atoms = Level(offsets_of([len(each.numbers) for each, _ in read]), {"code": numbers, "position": positions})
+        arrays = {"code": numbers, "position": positions}
+        if any(each.forces is not None for each, _ in read):
+            none = [np.full_like(each.positions, np.nan) if each.forces is None else each.forces for each, _ in read]
+            arrays["force"] = np.concatenate(none)
+        atoms = Level(offsets_of([len(each.numbers) for each, _ in read]), arrays)
         table = np.eye(N_ELEMENTS, dtype=np.float32)
         return GraphStore({"atom": atoms}, {"atom": table}, status, reason, self.versions[0])
 
@@ -68,6 +76,8 @@ def read_geometry(value: Any) -> tuple[Geometry, str]:
             raise ValueError(f"an atomic number of {odd[0]}")
         made = Geometry(numbers, numbers_of(value.positions, "positions", (len(numbers), 3), np.float32))
         _check_crowd(made.positions)
+        if value.forces is not None:
+            made = replace(made, forces=numbers_of(value.forces, "forces", (len(numbers), 3), np.float32))
         return made, ""
     except ValueError as error:
         return NONE, str(error)

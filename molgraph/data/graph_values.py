@@ -44,13 +44,15 @@ class Geometry:
     Args:
         numbers: uint8 [n], atomic numbers.
         positions: float32 [n, 3], angstrom.
+        forces: float32 [n, 3], in the unit of the energy per angstrom, or None.
     """
 
     numbers: np.ndarray
     positions: np.ndarray
+    forces: np.ndarray | None = None
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Both arrays by name."""
+        """The arrays by name; forces where there are any."""
         return _arrays(self)
 
     def __str__(self) -> str:

@@ -6,10 +6,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Annotated
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from molgraph.base.ranges import INNER_LIMIT, Range, Width
 from molgraph.base.registry import register
@@ -20,6 +18,7 @@ from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
 from molgraph.nn.basis import GaussianBasis, cosine_cutoff, safe_norm
 from molgraph.nn.norms import make_norms
+from molgraph.nn.perceptron import make_activation
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
 
@@ -36,6 +35,14 @@ from molgraph.nn.relation import Relation
             beside=("summed states", "composition alone"),
             command="molgraph train dataset:gdb7_3d -m schnet -s params.head=atomwise",
             modules=("molgraph.nn.heads.atomwise", "molgraph.train.references", "molgraph.nn.basis"),
+        ),
+        SystemCard(
+            "siren",
+            left_out="images, sounds and differential equations; the hypernetwork",
+            off="-s params.activation=shifted_softplus",
+            beside=("relu", "silu", "tanh"),
+            command="molgraph train dataset:gdb7_3d -m schnet -s params.activation=siren",
+            modules=("molgraph.nn.siren", "molgraph.nn.perceptron"),
         ),
     ),
     summary="continuous filters of distances: for atoms in space",
@@ -65,9 +72,10 @@ class SchNet(AtomEncoder):
         n_basis: Gaussians between 0 and the cutoff.
         norm: a registered norm, of what each block adds; the paper has none.
         readout: rows to graph, a registered readout.
+        activation: behind the linear layers, ``shifted_softplus`` (ssp) in the paper; ``siren``: sines.
 
     Raises:
-        ValueError: a cutoff that is not above 0, or fewer than 1 block.
+        ValueError: a cutoff that is not above 0, fewer than 1 block, or an unknown activation.
         UsageError: an unknown norm or readout.
     """
 
@@ -86,6 +94,7 @@ class SchNet(AtomEncoder):
         n_basis: Annotated[int, Range(2, INNER_LIMIT)] = 50,
         norm: str = "none",
         readout: str = "sum",
+        activation: str = "shifted_softplus",
     ) -> None:
         super().__init__()
         if not cutoff_angstrom > 0 or depth < 1:
@@ -93,7 +102,7 @@ class SchNet(AtomEncoder):
         self.cutoff = cutoff_angstrom
         self.embed = nn.Linear(spec.width("atom"), d_hidden, bias=False)
         self.basis = GaussianBasis(0.0, cutoff_angstrom, n_basis)
-        self.blocks = nn.ModuleList(_Block(d_hidden, n_basis) for _ in range(depth))
+        self.blocks = nn.ModuleList(_Block(d_hidden, n_basis, activation) for _ in range(depth))
         self.norms = make_norms(norm, [d_hidden] * depth)
         self.d_layers = (d_hidden,) * depth
         self.read_by(readout, d_hidden)
@@ -119,11 +128,14 @@ class SchNet(AtomEncoder):
 class _Block(nn.Module):
     """One interaction block: what is added to the states."""
 
-    def __init__(self, d: int, n_basis: int) -> None:
+    def __init__(self, d: int, n_basis: int, activation: str) -> None:
         super().__init__()
         self.send = nn.Linear(d, d, bias=False)
-        self.filter = nn.Sequential(nn.Linear(n_basis, d), ShiftedSoftplus(), nn.Linear(d, d), ShiftedSoftplus())
-        self.update = nn.Sequential(nn.Linear(d, d), ShiftedSoftplus(), nn.Linear(d, d))
+        one, two = nn.Linear(n_basis, d), nn.Linear(d, d)
+        bend = make_activation(activation, [one, two])
+        self.filter = nn.Sequential(one, bend, two, bend)
+        first = nn.Linear(d, d)
+        self.update = nn.Sequential(first, make_activation(activation, [first], first=False), nn.Linear(d, d))
 
     def forward(
         self,
@@ -134,14 +146,6 @@ class _Block(nn.Module):
     ) -> Float[Tensor, "n d"]:
         """float [n, d] to [n, d]."""
         return self.update(propagate(self.send(h), near, edge_rows=self.filter(basis) * fade, message=_filtered))
-
-
-class ShiftedSoftplus(nn.Module):
-    """``ln(exp(x) / 2 + 1 / 2)``: 0 at 0, and smooth."""
-
-    def forward(self, x: Float[Tensor, " *d"]) -> Float[Tensor, " *d"]:
-        """Any shape."""
-        return F.softplus(x) - torch.log(torch.tensor(2.0, dtype=x.dtype, device=x.device))
 
 
 def _filtered(source: Tensor, target: Tensor | None, filters: Tensor) -> Tensor:

@@ -291,5 +291,6 @@ class GraphMethod(Method):
     def build(self, inputs: Sequence[Input], *, d_extra: int, targets: Sequence[Target]) -> Network:
         """The network with fresh weights, for descriptors of that width and these targets."""
         sizes: dict[str, Any] = {"d_hidden": self.head_width, "n_layers": self.head_layers}
+        sizes |= registry.get("objective", self.objective).head_settings
         how = {"joiner": self.joiner, "head": self.head, "dropout": self.head_dropout, **sizes}
         return build_network(inputs, self.params or {}, d_extra=d_extra, targets=targets, **how)
