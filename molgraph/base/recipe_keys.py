@@ -52,6 +52,12 @@ class DataSection(Section):
     geometry: Annotated[
         str | Names | None, Option("Atoms in space (mol or XYZ texts); geometry: those of an SD file.", Column)
     ] = None
+    conformers: Annotated[
+        Count | None, Option("Make so many a molecule (ETKDG) for a model of atoms in space, such as schnet.", "N")
+    ] = None
+    relax: Annotated[
+        Literal["mmff", "uff", "none"], Option("The force field that relaxes conformers.", "mmff|uff|none")
+    ] = "mmff"
     inputs: Annotated[
         Names | None, Option("A molecule, sequence or geometry column to read; all if not given.", Column, ("--input",))
     ] = None
