@@ -14,14 +14,16 @@ import numpy as np
 from rdkit import Chem, rdBase
 from rdkit.Chem import rdDistGeom, rdForceFieldHelpers
 
+from molgraph.chem.bounded import TooHardError, bounded
 from molgraph.chem.conformer_cache import ConformerCache, cache_keys
 from molgraph.chem.parallel import map_molecules
 from molgraph.chem.smiles import parse_smiles
 
 Relax = Literal["mmff", "uff", "none"]
-SECONDS = 30.0  # for all conformers of one molecule
+SECONDS = 10.0  # for all conformers of one molecule
 STEPS = 200  # of a force field's minimiser, as many as RDKit's own
-MANY, STRIDE = 150, 20  # atoms from which so many steps take seconds, so that the clock is read after every stride
+MANY = 150  # atoms from which on a call of RDKit may take seconds: such a molecule has a process that can be ended
+MOST, MOST_SEEDS = 1_000, 2_000_000  # conformers of a molecule; seeds: RDKit's is their product, of 31 bits
 PIECE, PAYS_FROM = 16, 64  # molecules that a process is sent at once; from how many on processes pay
 TOO_LONG = "takes longer than"
 
@@ -62,7 +64,7 @@ def make_conformers(
 
     Args:
         smiles: texts.
-        n: conformers of a molecule; it may have fewer.
+        n: conformers of a molecule, up to 1,000; it may have fewer. Those of a smaller n are the first of a larger.
         relax: ``mmff`` (UFF for molecules for which MMFF94 has no parameters), ``uff`` or ``none``.
         seed: of the embedding, from 0 on.
         seconds: the time limit for each molecule.
@@ -98,70 +100,76 @@ def make_conformers(
 
 
 def conformers_of(text: str, *, n: int, relax: Relax, seed: int, seconds: float) -> Conformers:
-    """The conformers of one SMILES, in this process."""
+    """The conformers of one SMILES."""
     parsed = parse_smiles(text)
     if parsed.mol is None:
-        return _refused(text, parsed.reason)
+        return _none(parsed.reason)
     if not parsed.mol.GetNumAtoms():
-        return _refused(text, "a molecule of no atoms")
-    mol, end = Chem.AddHs(parsed.mol), time.perf_counter() + seconds
+        return _none("a molecule of no atoms")
+    mol, make = Chem.AddHs(parsed.mol), partial(_made, n=n, relax=relax, seed=seed, seconds=seconds)
+    if mol.GetNumAtoms() < MANY:
+        return make(mol)
     try:
-        if not _embed(mol, n, seed, end):
-            late = time.perf_counter() > end
-            words = f"{TOO_LONG} {seconds:g} s to embed" if late else "ETKDG embeds it in no way"
-            return _refused(text, f"no conformer: {words}")
+        return bounded(make, mol, seconds=seconds)
+    except (TooHardError, RuntimeError) as error:
+        return _none(f"no conformer: {error}")
+
+
+def _made(mol: Chem.Mol, *, n: int, relax: Relax, seed: int, seconds: float) -> Conformers:
+    """The conformers of a molecule with hydrogens, in this process."""
+    end = time.perf_counter() + seconds
+    try:
+        _embed(mol, n, seed, end)
         field = _relax(mol, relax, end)
     except (RuntimeError, ValueError) as error:
-        return _refused(text, f"no conformer: {str(error).strip().splitlines()[0][:200]}")
-    if field not in ("mmff", "uff", "none"):
-        return _refused(text, f"no conformer: {field}")
+        return _none(f"no conformer: {' '.join(str(error).split())[:200]}")
+    if time.perf_counter() > end:
+        return _none(f"no conformer: {TOO_LONG} {seconds:g} s")
     numbers = np.array([atom.GetAtomicNum() for atom in mol.GetAtoms()], np.uint8)
     positions = np.array([each.GetPositions() for each in mol.GetConformers()], np.float32)
-    sound = np.isfinite(positions).all((1, 2))
-    reason = "" if sound.any() else "no conformer: its positions are no finite numbers"
-    return Conformers(numbers, positions[sound], field, reason)
+    if not np.isfinite(positions).all():
+        return _none("no conformer: its positions are no finite numbers")
+    return Conformers(numbers, positions, field)
 
 
-def _embed(mol: Chem.Mol, n: int, seed: int, end: float) -> bool:
-    """Whether conformers could be embedded, from the usual start or from random coordinates."""
+def _embed(mol: Chem.Mol, n: int, seed: int, end: float) -> None:
+    """Embed conformers from the usual start, or else from random coordinates; ``ValueError`` where neither does."""
     params = rdDistGeom.ETKDGv3()
-    params.randomSeed = seed
+    params.randomSeed, params.enableSequentialRandomSeeds = MOST * seed, True  # no two seeds have one in common
     for start in (False, True):
         params.useRandomCoords = start
         params.timeout = max(1, math.ceil(end - time.perf_counter()))
         rdDistGeom.EmbedMultipleConfs(mol, n, params)
-        if mol.GetNumConformers():
-            return True
-        if time.perf_counter() > end:
-            return False
-    return False
+        if mol.GetNumConformers() or time.perf_counter() > end:
+            return
+    raise ValueError("ETKDG embeds it in no way")
 
 
 def _relax(mol: Chem.Mol, relax: Relax, end: float) -> str:
-    """Relax all conformers; the force field, or why it could not be done."""
+    """Relax all conformers that there is time for; the name of the force field."""
     if relax == "none" or mol.GetNumAtoms() == 1:
         return "none"
     made = None
     if relax == "mmff" and (made := rdForceFieldHelpers.MMFFGetMoleculeProperties(mol)) is None:
         relax = "uff"
     if relax == "uff" and not rdForceFieldHelpers.UFFHasAllMoleculeParams(mol):
-        return "MMFF94 and UFF have no parameters for its atoms; relax=none leaves it as embedded"
+        raise ValueError("MMFF94 and UFF have no parameters for its atoms; relax=none leaves it as embedded")
     for each in mol.GetConformers():
+        if time.perf_counter() > end:
+            break
         if made is not None:
             field = rdForceFieldHelpers.MMFFGetMoleculeForceField(mol, made, confId=each.GetId())
         else:
             field = rdForceFieldHelpers.UFFGetMoleculeForceField(mol, confId=each.GetId())
         field.Initialize()
-        stride = STEPS if mol.GetNumAtoms() < MANY else STRIDE
-        for _ in range(0, STEPS, stride):
-            if not field.Minimize(maxIts=stride):
-                break
-            if time.perf_counter() > end:
-                return f"{TOO_LONG} the time limit to relax"
+        field.Minimize(maxIts=STEPS)
     return relax
 
 
-def _refused(text: str, reason: str) -> Conformers:
+def _none(reason: str) -> Conformers:
     """No conformer, and why."""
-    words = f"no conformer: {reason}" if reason.startswith(TOO_LONG) else reason
-    return Conformers(np.zeros(0, np.uint8), np.zeros((0, 0, 3), np.float32), reason=words)
+    return Conformers(np.zeros(0, np.uint8), np.zeros((0, 0, 3), np.float32), reason=reason)
+
+
+def _refused(text: str, reason: str) -> Conformers:
+    return _none(f"no conformer: {reason}")

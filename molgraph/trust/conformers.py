@@ -15,7 +15,7 @@ from molgraph.base.paths import cache_dir
 from molgraph.base.printable import count
 from molgraph.base.ranges import Range
 from molgraph.base.registry import register
-from molgraph.chem.conformer import SECONDS, make_conformers
+from molgraph.chem.conformer import MOST, MOST_SEEDS, SECONDS, make_conformers
 from molgraph.data.conformer_table import ConformerRows, conformer_notes, expand, with_geometries
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.table import Table
@@ -62,15 +62,20 @@ class MadeConformers(Wrapper):
 
     name = "conformers"
     small = MappingProxyType(
-        {"method": "schnet", "relax": "none", "params": {"epochs": 2, "head_width": 8, "d_hidden": 8, "depth": 1}}
+        {
+            "method": "schnet",
+            "relax": "none",
+            "seconds": 0.5,
+            "params": {"epochs": 2, "head_width": 8, "d_hidden": 8, "depth": 1},
+        }
     )
 
     def __init__(
         self,
         method: str = "schnet",
-        conformers: Annotated[int, Range(1, 1000)] = 1,
+        conformers: Annotated[int, Range(1, MOST)] = 1,
         relax: Literal["mmff", "uff", "none"] = "mmff",
-        conformer_seed: Annotated[int, Range(0, 2**31 - 1)] = 0,
+        conformer_seed: Annotated[int, Range(0, MOST_SEEDS)] = 0,
         seconds: Annotated[float, Range(0, 3600, above=True)] = SECONDS,
         seed: int = 0,
         params: Mapping[str, Any] | None = None,
