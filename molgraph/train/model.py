@@ -15,7 +15,7 @@ import pandas as pd
 
 from molgraph.base.contracts import Generator, Method, Prediction, PredictsGraphs, Target, Trainable
 from molgraph.base.errors import BadValueError, MismatchError, MissingOptionError, UnsupportedError
-from molgraph.base.positions import MakesGeometry
+from molgraph.base.positions import geometry_of
 from molgraph.data.cells import check_units
 from molgraph.data.formats import names_file
 from molgraph.data.levels import labelled, level_of
@@ -235,9 +235,8 @@ class Model:
             lines["classes"] = "; ".join(few_lines(pd.DataFrame(list(card.classes))))
         if card.split:
             lines["split"] = f"{card.split} ({card.split_hash[:12]})"
-        made = [part.geometry for part in self.method.with_members if isinstance(part, MakesGeometry)]
-        if made or "geometry" in [kind for kind, _ in self.columns_read]:
-            lines["geometry"] = made[0] if made else "as given in the table"
+        if words := geometry_of(self.method):
+            lines["geometry"] = words
         lines["standardiser"] = self.standardiser
         if self.feature_names:
             lines["features"] = ", ".join(self.feature_names)
