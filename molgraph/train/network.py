@@ -18,8 +18,8 @@ from molgraph.base.table import LevelName, Target
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.data.levels import level_of
-from molgraph.nn.block import KEYS, split_options, with_options
 from molgraph.nn import relations
+from molgraph.nn.block import KEYS, split_options, with_options
 from molgraph.nn.encoder import Encoded, Encoder, check_input
 from molgraph.nn.joiners import Joiner, JoinPart
 from molgraph.nn.penalties import Penalties, add_penalties

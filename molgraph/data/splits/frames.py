@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from molgraph.base.errors import BadValueError
-from molgraph.data.splits.recipe import Grouping, Task, register_split
+from molgraph.data.splits.splitter import Grouping, Task, register_split
 
 
 @register_split(
