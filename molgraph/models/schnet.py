@@ -117,12 +117,10 @@ class SchNet(AtomEncoder):
         distance = safe_norm(relations.pair_vectors(near, batch["atom"].arrays["position"])).to(self.embed.weight.dtype)
         basis, fade = self.basis(distance), cosine_cutoff(distance, self.cutoff).unsqueeze(1)
 
-        def layer(block: nn.Module, norm: nn.Module, h: Tensor) -> Tensor:
-            step: Tensor = norm(block(h, near, basis, fade), members)
-            return h + step
+        def layer(t: int, h: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+            return h + self.norms[t](self.blocks[t](h, near, basis, fade), members)
 
-        layers = [partial(layer, block, norm) for block, norm in zip(self.blocks, self.norms, strict=True)]
-        return self.through(layers, self.embed(batch.features("atom")))
+        return self.through([partial(layer, t) for t in range(len(self.blocks))], self.embed(batch.features("atom")))
 
 
 class _Block(nn.Module):

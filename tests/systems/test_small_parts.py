@@ -59,10 +59,10 @@ class Before(nn.Module):
         return self.mean(self.rows(h), relation)
 
 
-@pytest.mark.system("protores", rung="works")
+@pytest.mark.system("protores", rung="works", null="0.065 beside 0.063 of as many layers of each row before a mean")
 def test_the_largest_less_the_mean_is_learned_better_than_by_a_mean(off: str, effect: Effect) -> None:
     shares, errors = [], {"protores": [], "perceptron and mean": []}
-    for seed in range(5):
+    for seed in range(2):
         rng = torch.Generator().manual_seed(seed)
         h = torch.randn(600, 12, 4, generator=rng)
         y = h[..., 0].amax(1) - h[..., 0].mean(1)
@@ -72,7 +72,7 @@ def test_the_largest_less_the_mean_is_learned_better_than_by_a_mean(off: str, ef
             up, head = nn.Linear(4, 4), Perceptron(4, 32, 1)
             every = [p for m in (readout, up, head) for p in m.parameters()]
             optimizer, relation = torch.optim.Adam(every, lr=5e-3), one_set(12, 400)
-            for _ in range(300):
+            for _ in range(150):
                 loss = (head(readout(up(h[:400].reshape(-1, 4)), relation)[0])[:, 0] - y[:400]).square().mean()
                 optimizer.zero_grad()
                 loss.backward()
@@ -141,8 +141,8 @@ def test_attention_finds_the_rows_that_count_and_leaves_the_others_out(off: str,
 @pytest.mark.system("mobilenetv2", rung="exact")
 def test_a_fifth_of_the_weights_of_a_wide_network(off: str) -> None:
     spec = featurize(["C"]).spec
-    wide = GIN(spec, d_hidden=6 * 32, depth=4)
-    own = wide if off else InvertedResidual(spec, d_hidden=32, expansion=6, depth=4)
+    wide = GIN(spec, d_hidden=6 * 64, depth=4)
+    own = wide if off else InvertedResidual(spec, d_hidden=64, expansion=6, depth=4)
     count = [sum(p.numel() for p in each.parameters()) for each in (own, wide)]
     assert count[0] <= count[1] / 5
 
@@ -172,10 +172,10 @@ def test_it_predicts_as_a_network_five_times_its_size(off: str, effect: Effect) 
     ratios, errors = [], {"inverted_residual": [], "gin": []}
     for seed in range(2):
         order = np.random.default_rng(seed).permutation(len(table))
-        train, test = table.take(order[:700]), table.take(order[700:])
+        train, test = table.take(order[:400]), table.take(order[400:800])
         for name in errors:
             params = {"d_hidden": 192, "depth": 4} if name == "gin" else {"d_hidden": 2 if off else 32}
-            value = make_method(name, epochs=15, seed=seed, **params).fit(train).predict(test).value[:, 0]
+            value = make_method(name, epochs=10, seed=seed, **params).fit(train).predict(test).value[:, 0]
             errors[name].append(float(np.sqrt(np.nanmean(np.square(value - test.y[:, 0])))))
         ratios.append(errors["inverted_residual"][-1] / errors["gin"][-1])
     effect("RMSE / of gin of the inner width", ratios, at_most=1.05, beside=errors)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, TypeAlias
 
 import torch
 from jaxtyping import Float
@@ -19,6 +19,8 @@ from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
 
 LEFT_OUT = "alignment of sequences: the scan is over the layers of an encoder; all layers are computed"
+
+Stops: TypeAlias = Float[Tensor, "layers g heads"]  # of each layer, for each graph and head
 
 
 def stop_chances(p: Float[Tensor, "layers ..."]) -> Float[Tensor, "layers ..."]:
@@ -77,7 +79,7 @@ class Exit(BlockOption):
         self.stop = nn.Linear(encoder.d_out, self.n_heads)
         return ""
 
-    def weights(self, stop: Float[Tensor, "layers g heads"], h: Float[Tensor, "layers g d"]) -> Tensor:
+    def weights(self, stop: Stops, h: Float[Tensor, "layers g d"]) -> Stops:
         """How much each layer counts, by the chances of stopping there."""
         return stop
 
@@ -92,12 +94,12 @@ class Exit(BlockOption):
         weights = self.weights(stop, h).repeat_interleave(h.shape[2] // self.n_heads, dim=2)
         return (weights * h).sum(0), self.penalties(layers_read(stop))
 
-    def penalties(self, depth: Float[Tensor, "g heads"]) -> dict[str, Tensor]:
+    def penalties(self, depth: Float[Tensor, "g heads"]) -> dict[str, Float[Tensor, ""]]:
         """What a graph costs by the layers that it reads."""
         return {"depth": self.cost * depth.mean()}
 
 
-def layers_read(stop: Float[Tensor, "layers g heads"]) -> Float[Tensor, "g heads"]:
+def layers_read(stop: Stops) -> Float[Tensor, "g heads"]:
     """The mean number of layers that are read, from the chances of stopping at each."""
     numbers = torch.arange(1, len(stop) + 1, dtype=stop.dtype, device=stop.device)
     return torch.einsum("lgh,l->gh", stop, numbers)
@@ -155,7 +157,7 @@ class Lookback(Exit):
         self.energy = nn.Linear(encoder.d_out, 1)
         return ""
 
-    def weights(self, stop: Float[Tensor, "layers g heads"], h: Float[Tensor, "layers g d"]) -> Tensor:
+    def weights(self, stop: Stops, h: Float[Tensor, "layers g d"]) -> Stops:
         """Equation 3."""
         return lookback(stop, self.energy(h))
 
@@ -195,7 +197,7 @@ class Heads(Exit):
         super().__init__(cost)
         self.n_heads, self.variance = n, variance
 
-    def penalties(self, depth: Float[Tensor, "g heads"]) -> dict[str, Tensor]:
+    def penalties(self, depth: Float[Tensor, "g heads"]) -> dict[str, Float[Tensor, ""]]:
         """The heads' variance beside the depth."""
         spread = self.variance * depth.var(dim=1, correction=0).mean()
         return {**super().penalties(depth), "heads": spread}

@@ -74,12 +74,12 @@ class ODE(Stack):
     ) -> None:
         super().__init__()
         self.time, self.weight = time, weight
-        self.steady: Tensor | None = None
+        self.steady: Float[Tensor, ""] | None = None
 
     def run(self, layers: Sequence[Layer], h: Float[Tensor, "n d"]) -> list[Float[Tensor, "n d"]]:
         """States at ``time / n``, ``2 time / n``, ... of n layers."""
 
-        def slope(h: Tensor) -> Tensor:
+        def slope(h: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
             return layers[0](h) - h
 
         step, states = self.time / len(layers), []
@@ -101,7 +101,7 @@ class ODE(Stack):
         return graphs, penalties if self.steady is None else {**penalties, "steady": self.steady}
 
 
-def runge_kutta(slope: Layer, h: Tensor, step: float) -> Tensor:
+def runge_kutta(slope: Layer, h: Float[Tensor, " *d"], step: float) -> Float[Tensor, " *d"]:
     """One step of the classical fourth-order method.
 
     Example:
@@ -151,7 +151,7 @@ class Reversible(Stack):
         return [(a + b) / 2 for a, b in zip(pairs[::2], pairs[1::2], strict=True)]
 
 
-def forward_pairs(layers: Sequence[Layer], h: Tensor) -> tuple[Tensor, ...]:
+def forward_pairs(layers: Sequence[Layer], h: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n d"], ...]:
     """Both halves after each layer, side by side."""
     halves, out = [h, h], list[Tensor]()
     for i, layer in enumerate(layers):
@@ -160,7 +160,7 @@ def forward_pairs(layers: Sequence[Layer], h: Tensor) -> tuple[Tensor, ...]:
     return tuple(out)
 
 
-def inverse(layers: Sequence[Layer], halves: Sequence[Tensor]) -> list[Tensor]:
+def inverse(layers: Sequence[Layer], halves: Sequence[Float[Tensor, "n d"]]) -> list[Float[Tensor, "n d"]]:
     """The halves before the first layer, from those after the last."""
     halves = [*halves]
     for i in reversed(range(len(layers))):
@@ -172,7 +172,9 @@ class _Coupled(torch.autograd.Function):
     """All layers at once: the last halves alone are saved."""
 
     @staticmethod
-    def forward(ctx: Any, layers: Sequence[Layer], norms: list[nn.Module], h: Tensor) -> tuple[Tensor, ...]:
+    def forward(
+        ctx: Any, layers: Sequence[Layer], norms: list[nn.Module], h: Float[Tensor, "n d"]
+    ) -> tuple[Float[Tensor, "n d"], ...]:
         out = forward_pairs(layers, h)
         ctx.layers, ctx.norms = layers, norms
         ctx.save_for_backward(*(each.detach() for each in out[-2:]))

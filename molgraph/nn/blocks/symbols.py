@@ -58,7 +58,7 @@ class Symbols(BlockOption):
     """
 
     key = "symbols"
-    counts: Tensor
+    counts: Float[Tensor, " n"]
 
     def __init__(
         self,
