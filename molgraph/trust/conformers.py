@@ -17,7 +17,7 @@ from molgraph.base.ranges import Range
 from molgraph.base.registry import register
 from molgraph.chem.conformer import MOST, MOST_SEEDS, SECONDS, make_conformers
 from molgraph.data.conformer_table import ConformerRows, conformer_notes, expand, with_geometries
-from molgraph.data.graph_cache import Graphs
+from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.table import Table
 from molgraph.trust.ensemble import mixture
 from molgraph.trust.wrapper import Wrapper
@@ -111,7 +111,7 @@ class MadeConformers(Wrapper):
         self.notes = (f"geometry {self.geometry}", *notes, *self.notes)
         return self
 
-    def predict_graphs(self, table: Table, graphs: Sequence[Graphs] | None) -> Prediction:
+    def predict_graphs(self, table: Table, graphs: Sequence[CachedGraphs] | None) -> Prediction:
         """The mean over the conformers of each row, and their standard deviation where there are several."""
         rows, _ = self._made(table)
         prediction = super().predict_graphs(rows.table, None)
