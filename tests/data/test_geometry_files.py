@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from molgraph.base.errors import FormatError, MissingColumnError, ShapeError, UnsupportedError
+from molgraph.base.errors import EmptyError, FormatError, MissingColumnError, ShapeError, UnsupportedError
 from molgraph.chem.xyz import read_frame, write_frame
 from molgraph.data.batch import collate
 from molgraph.data.featurize_geometry import METHANE, WATER, Geometries
 from molgraph.data.graph_values import Geometry
 from molgraph.data.read import iter_rows, read_table
+from molgraph.data.splits import split_table
 
 RNG = np.random.default_rng(0)
 FORCES = RNG.normal(size=(3, 3)).astype(np.float32)
@@ -166,3 +167,15 @@ def test_forces_stand_beside_positions_and_are_nan_where_there_are_none() -> Non
     again = read_table({"shape": [given, METHANE]}, geometry="shape").entities[0].values
     np.testing.assert_array_equal(again[0].forces, FORCES)
     assert again[1].forces is None
+
+
+def test_frames_of_one_molecule_are_divided_by_themselves(tmp_path: Path) -> None:
+    np.savez(
+        tmp_path / "a.npz", z=WATER.numbers, R=WATER.positions + np.arange(20)[:, None, None] / 1e3, E=np.arange(20)
+    )
+    table = read_table(tmp_path / "a.npz", targets="E")
+    with pytest.raises(EmptyError, match="1 groups") as caught:
+        split_table(table, "random")
+    assert "random/frames" in str(caught.value.hint)
+    made = split_table(table, "random/frames", quiet=True)
+    assert sorted([*made.train, *made.valid, *made.test]) == list(range(20)) and len(made.test) == 2
