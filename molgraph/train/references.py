@@ -70,15 +70,15 @@ class References:
         """From the arrays of a model file, None where it has none.
 
         Raises:
-            DamagedModelError: other shapes, or numbers that are not finite.
+            DamagedModelError: other shapes.
         """
         if "reference.value" not in arrays:
             return None
         value = np.asarray(arrays["reference.value"], dtype=np.float64)
         known = np.asarray(arrays.get("reference.known", ()))
-        if value.shape != (n_elements, n_targets) or known.shape != (n_elements,) or not np.isfinite(value).all():
-            words = f"the model's references of elements have shape {value.shape} or no numbers"
-            raise DamagedModelError(f"{words}, expected ({n_elements}, {n_targets})")
+        if value.shape != (n_elements, n_targets) or known.shape != (n_elements,):
+            words = f"the model's references of elements have shape {value.shape}, expected ({n_elements}, {n_targets})"
+            raise DamagedModelError(words)
         return cls(value, known.astype(bool))
 
 

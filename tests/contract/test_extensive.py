@@ -7,15 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import UnsupportedError
+from molgraph.base.errors import DamagedModelError, UnsupportedError
 from molgraph.base.finite import NO_VALUE
 from molgraph.base.registry import entry
 from molgraph.base.table import EntityKind
 from molgraph.data.graph_values import Geometry
 from molgraph.data.table import Entities, Table, make_table
 from molgraph.train.method import GraphMethod
+from molgraph.train.outputs import Outputs
+from molgraph.train.references import References
 from tests.contract.test_encoder_positions import READERS
 from tests.contract.test_encoders import entities
 from tests.tiny import series
@@ -113,3 +116,27 @@ def test_targets_of_atoms_are_refused() -> None:
     table = replace(table_of("molecule", ["C", "CC"]), targets=(Target("charge", level="atom"),))
     with pytest.raises(UnsupportedError, match="one of each atom"):
         method("gin").fit(table)
+
+
+def test_references_are_weighted_least_squares_and_each_target_has_its_elements() -> None:
+    rng = np.random.default_rng(0)
+    counts, weights = rng.integers(0, 5, (40, 3)).astype(float), rng.uniform(0.1, 2, 40)
+    y = counts @ [[1.0, 2.0], [-3.0, 0.5], [8.0, 1.0]] + rng.normal(size=(40, 2))
+    y[counts[:, 2] > 0, 1] = np.nan  # no label of the second target has an atom of the third element
+    made = References.fit(counts, y, weights)
+    known = LinearRegression(fit_intercept=False).fit(counts, y[:, 0], weights).coef_
+    np.testing.assert_allclose(made.value[:, 0], known, rtol=1e-9)
+    assert made.known.tolist() == [True, True, False] and made.value[2, 1] == 0
+    outputs = Outputs.fit((Target("a"), Target("b")), y, None, weights, counts)
+    residual = y[:, 0] - counts @ known
+    assert outputs.scale[0] == pytest.approx(np.sqrt(np.average(residual**2, weights=weights))) and not outputs.mean[0]
+    back = outputs.values(outputs.labels(y, counts), counts)
+    np.testing.assert_allclose(back[:, 0], y[:, 0], rtol=1e-5)
+
+
+def test_references_of_a_file_that_are_none_are_refused() -> None:
+    table = make_table(["C", "CC", "CCO", "CO"], targets=ENERGY, y=np.array([[-40.0], [-79.0], [-154.0], [-115.0]]))
+    state = method("gin").fit(table).state()
+    for wrong in ({"reference.value": np.zeros((3, 1))}, {"reference.known": np.zeros(3, np.uint8)}):
+        with pytest.raises(DamagedModelError, match="references of elements"):
+            GraphMethod.from_state(replace(state, arrays={**state.arrays, **wrong}))
