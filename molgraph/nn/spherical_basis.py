@@ -88,7 +88,7 @@ def _chebyshev(n_spherical: int, n_radial: int) -> np.ndarray:
     series = []
     for order, z in [(order, z) for order, row in enumerate(zeros) for z in row]:
         scale = math.sqrt(2) / abs(spherical_jn(order + 1, z))
-        series.append(scale * chebinterpolate(partial(_spherical_jn, order=order, z=z), degree))
+        series.append(scale * chebinterpolate(partial(_spherical_jn, order=order, z=z), degree))  # type: ignore[type-var]
     return np.stack(series, axis=1)
 
 
