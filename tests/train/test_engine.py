@@ -182,7 +182,7 @@ def test_bad_hyper_parameters():
     for params, error, words in (
         ({"epochs": 0}, errors.BadValueError, "epochs"),
         ({"learning_rate": -1.0}, errors.BadValueError, "learning_rate"),
-        ({"precision": "float16"}, errors.UnknownNameError, "precision"),
+        ({"precision": "float16"}, errors.BadValueError, "precision"),
         ({"device": "tpu"}, errors.UnknownNameError, "device"),
         ({"encoder": "dmpn"}, errors.UnknownNameError, "dmpnn"),
         ({"params": {"dept": 3}}, errors.UnknownNameError, "depth"),
