@@ -122,7 +122,7 @@ def prepare(
         train = _with_unlabelled(train, samples(rest, graphs))
     train = replace(train, views=viewed_columns(views, table, inputs, graphs))
     if valid is not None:
-        judged: Sequence[Graphs] = input_graphs(valid, inputs, cache=cache)
+        judged: Sequence[CachedGraphs] = input_graphs(valid, inputs, cache=cache)
         if outputs.references is not None:
             judged = mark_unknown([outputs.references], inputs, judged)
         rows, more = _judged(valid, inputs, judged, outputs)

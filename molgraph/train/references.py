@@ -10,7 +10,7 @@ import numpy as np
 from molgraph.base.errors import DamagedModelError, UnsupportedError
 from molgraph.base.finite import NO_VALUE
 from molgraph.data.composition import compositions
-from molgraph.data.graph_cache import Graphs
+from molgraph.data.graph_cache import CachedGraphs
 from molgraph.train.inputs import Input
 
 
@@ -82,7 +82,7 @@ class References:
         return cls(value, known.astype(bool))
 
 
-def counts_of(inputs: Sequence[Input], graphs: Sequence[Graphs]) -> np.ndarray:
+def counts_of(inputs: Sequence[Input], graphs: Sequence[CachedGraphs]) -> np.ndarray:
     """float64 [graphs, elements]: the composition of each graph of a model's one input.
 
     Raises:
@@ -97,7 +97,9 @@ def counts_of(inputs: Sequence[Input], graphs: Sequence[Graphs]) -> np.ndarray:
     return compositions(graphs[0].store, maker)
 
 
-def mark_unknown(references: Sequence[References], inputs: Sequence[Input], graphs: Sequence[Graphs]) -> list[Graphs]:
+def mark_unknown(
+    references: Sequence[References], inputs: Sequence[Input], graphs: Sequence[CachedGraphs]
+) -> list[CachedGraphs]:
     """The graphs, those with a status and a reason that hold an element without a reference in one of these."""
     unknown = ~np.logical_and.reduce([each.known for each in references])
     counts, (made,), names = counts_of(inputs, graphs)[:, unknown], graphs, inputs[0].featuriser.elements
