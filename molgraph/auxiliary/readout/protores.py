@@ -46,16 +46,17 @@ class ProtoRes(Readout):
 
     def __init__(self, d_in: int, blocks: Annotated[int, Range(1, 32)] = 3) -> None:
         super().__init__(d_in)
-        self.skips = nn.ModuleList(nn.Linear(d_in, d_in) for _ in range(blocks))
-        self.rows = nn.ModuleList(Perceptron(d_in, d_in, d_in) for _ in range(blocks))
+        self.skips = nn.ModuleList(nn.Linear(d_in, d_in) for _ in range(blocks - 1))
+        self.rows = nn.ModuleList(Perceptron(d_in, d_in, d_in) for _ in range(blocks - 1))
         self.prototypes = nn.ModuleList(Perceptron(d_in, d_in, d_in) for _ in range(blocks))
 
     def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [r, d] to [g, d]."""
         b, set_of = h.index_select(0, relation.source), relation.target
         prototype = b.new_zeros(relation.n_target, b.shape[1])
-        for r, (skip, row, share) in enumerate(zip(self.skips, self.rows, self.prototypes, strict=True)):
+        for r, share in enumerate(self.prototypes):
             x = (b - prototype.index_select(0, set_of) / max(r, 1)).relu()
-            b = (skip(x) + row(x)).relu()
             prototype = prototype + segment_mean(share(x), relation)
+            if r < len(self.skips):  # the last block's rows are not read
+                b = (self.skips[r](x) + self.rows[r](x)).relu()
         return prototype

@@ -42,8 +42,8 @@ def lookback(stop: Float[Tensor, "layers ..."], energy: Float[Tensor, "layers ..
     Arivazhagan et al. 2019, equation 3: ``beta_j = sum_{k >= j} alpha_k exp(u_j) / sum_{l <= k} exp(u_l)``.
 
     Example:
-        >>> lookback(torch.tensor([0.0, 0.0, 1.0]), torch.zeros(3)).tolist()
-        [0.3333333432674408, 0.3333333432674408, 0.3333333432674408]
+        >>> lookback(torch.tensor([0.0, 0.0, 1.0]), torch.tensor([0.0, 0.0, 60.0])).tolist()[-1]
+        1.0
     """
     total = torch.logcumsumexp(energy, dim=0)  # of each stop k
     shares = (energy.unsqueeze(1) - total.unsqueeze(0)).exp()  # [j, k, ...]

@@ -1,1 +1,0 @@
-"""Encoders of the long tail of the literature, one file each."""
