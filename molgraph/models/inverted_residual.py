@@ -42,8 +42,8 @@ class InvertedResidual(AtomEncoder):
     depthwise convolution (here a sum over neighbours in which no channels mix, each weighed by the bond) and a linear
     projection back to a narrow state; there is no activation on the narrow state.
 
-    Use it for large screens on a processor: it has a fifth of the weights of ``gin`` of its inner width. Known limits:
-    those of ``gin``, and one number a channel is all that a bond says.
+    Use it for large screens on a processor: it has a fifth of the weights of ``gin`` of its inner width.
+    Known limits: those of ``gin``, and one number a channel is all that a bond says.
 
     Args:
         spec: what the graphs hold.
@@ -82,7 +82,7 @@ class InvertedResidual(AtomEncoder):
         """The atoms' states after each block."""
         bonds, members, edges = relations.bonds(batch), relations.members(batch), batch.features("bond")
 
-        def block(t: int, h: Tensor) -> Tensor:
+        def block(t: int, h: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
             a = F.relu6(self.norms[2 * t](self.widen[t](h), members))
             m = propagate(a, bonds, edge_rows=self.gates[t](edges).sigmoid(), message=_gated)
             return h + self.narrow[t](F.relu6(self.norms[2 * t + 1](m + self.own[t] * a, members)))
