@@ -13,12 +13,10 @@ from molgraph.auxiliary.readout.sparsemax import Sparsemax, sparsemax
 from molgraph.base.registry import get
 from molgraph.data.batch import collate
 from molgraph.data.featurize import featurize
-from molgraph.data.read import read_table
 from molgraph.models.gin import GIN
 from molgraph.models.inverted_residual import InvertedResidual
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.relation import Relation
-from molgraph.train.make_method import make_method
 from tests.systems.effect import Effect
 
 
@@ -164,18 +162,3 @@ def test_a_block_is_its_equation(off: str) -> None:
     weight[:, 0] -= 1 if off else 0
     known = h + wide @ weight.T + own.narrow[0].bias
     torch.testing.assert_close(own.states(batch)[0], known, rtol=0, atol=1e-5)
-
-
-@pytest.mark.system("mobilenetv2", rung="works")
-def test_it_predicts_as_a_network_five_times_its_size(off: str, effect: Effect) -> None:
-    table = read_table("builtin:chembl2321810")
-    ratios, errors = [], {"inverted_residual": [], "gin": []}
-    for seed in range(2):
-        order = np.random.default_rng(seed).permutation(len(table))
-        train, test = table.take(order[:400]), table.take(order[400:800])
-        for name in errors:
-            params = {"d_hidden": 192, "depth": 4} if name == "gin" else {"d_hidden": 2 if off else 32}
-            value = make_method(name, epochs=10, seed=seed, **params).fit(train).predict(test).value[:, 0]
-            errors[name].append(float(np.sqrt(np.nanmean(np.square(value - test.y[:, 0])))))
-        ratios.append(errors["inverted_residual"][-1] / errors["gin"][-1])
-    effect("RMSE / of gin of the inner width", ratios, at_most=1.05, beside=errors)
