@@ -39,8 +39,9 @@ RECIPE = {
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_halves() -> Iterator[None]:
-    """Narrow no interval: ``test_generation_measures.py`` does."""
+    """Narrow no interval, as ``test_generation_measures.py`` does; and import what an n-gram needs alone."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("molgraph.api.benchmarking.IMPORTS", ("molgraph.generate.ngram",))
         patch.setattr("molgraph.evaluate.generation.board_scores.judge_samples", partial(judge_samples, halves=4))
         yield
 
