@@ -107,7 +107,7 @@ def embed(
 
     Example:
         >>> import molgraph
-        >>> options = {"params": {"d_hidden": 8}, "epochs": 1, "baseline": False}
+        >>> options = {"params": {"d_hidden": 8, "descriptors": "none"}, "epochs": 1, "baseline": False}
         >>> model = molgraph.train("builtin:chembl2321810", **options).model
         >>> found = molgraph.embed(model, ["CCO", "not a molecule"])
         >>> found.value.shape, found.status.tolist()

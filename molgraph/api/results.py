@@ -124,10 +124,9 @@ class TrainingResult:
 
         Example:
             >>> import molgraph
-            >>> options = {"model": "random_forest", "params": {"n_estimators": 5}}
-            >>> result = molgraph.train("builtin:chembl2321810", **options)
+            >>> result = molgraph.train("builtin:chembl2321810", model="knn")
             >>> result.best_model is result.model, result.choice.sentence
-            (True, 'random_forest is kept: no baseline was trained beside it.')
+            (True, 'knn is kept: no baseline was trained beside it.')
         """
         return self.choice.model
 

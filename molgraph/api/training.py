@@ -90,8 +90,8 @@ def train(
 
     Example:
         >>> import molgraph
-        >>> result = molgraph.train("builtin:chembl2321810", model="random_forest", params={"n_estimators": 20})
-        >>> bool(result.scores.loc["random_forest", "rmse"] < result.scores.loc["mean", "rmse"])
+        >>> result = molgraph.train("builtin:chembl2321810", model="knn")
+        >>> bool(result.scores.loc["knn", "rmse"] < result.scores.loc["mean", "rmse"])
         True
         >>> result.predict(["CCO", "not a molecule"]).status.tolist()
         ['ok', 'unreadable']

@@ -22,6 +22,7 @@ from molgraph.chem.smiles import quiet
 
 R = TypeVar("R")
 PIECE = 500
+KEPT = 1 << 14  # results of a function that several steps of a run ask about the same molecules
 PAYS_FROM = 8_000  # texts; below, starting processes costs more than it saves
 
 

@@ -87,7 +87,7 @@ def test_boosted_trees_of_train_are_those_of_the_method_itself() -> None:
     """B1: [training] learning_rate = 0.001 made them boost at a fiftieth of their own step size."""
     params = {"n_estimators": 40, "n_bits": 256, "features": "morgan"}
     options = {"baseline": False, "split": "random", "threads": 1}
-    result = molgraph.train("builtin:chembl2321810", model="xgboost", params=params, **options)
+    result = molgraph.train(series(200), model="xgboost", params=params, **options)
     alone = make_method("xgboost", **params, threads=1).fit(result.table.take(result.split.train))
     test = result.table.take(result.split.test)
     assert result.predict(test).value.tolist() == alone.predict(test).value.tolist()
@@ -120,9 +120,9 @@ def test_a_checkpoint_stays_until_the_caller_has_the_model(tmp_path: Path) -> No
     """A disk that is full when the model is saved must not cost the training."""
     inner = {**SMALL["params"], "head_width": SMALL["head_width"]}
     options = {"params": inner, "epochs": 2, "baseline": False, "workdir": tmp_path}
-    first = molgraph.train("builtin:chembl2321810", **options)
+    first = molgraph.train(series(60), **options)
     (path,) = tmp_path.rglob("*.ckpt")
-    again = molgraph.train("builtin:chembl2321810", **options)
+    again = molgraph.train(series(60), **options)
     assert path.exists()
     assert again.curves.equals(first.curves)  # their seconds too: nothing was trained again
     assert again.predict(["CCO"]).value.tolist() == first.predict(["CCO"]).value.tolist()

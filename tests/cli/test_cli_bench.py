@@ -150,6 +150,7 @@ def test_a_run_of_which_no_cell_is_ok_is_exit_code_1_and_one_that_goes_on_is_not
     assert "It is 1 where cells were computed and none of them is ok." in text
 
 
+@pytest.mark.slow
 def test_a_file_of_ones_own_is_benchmarked_from_a_shell(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = small(kind="binary")

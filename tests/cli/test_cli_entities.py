@@ -80,6 +80,7 @@ def test_a_split_by_new_proteins_is_made_and_trained_on(folder: Path) -> None:
     assert code == 0 and "ci" in said, said
 
 
+@pytest.mark.slow
 def test_a_table_of_pairs_is_benchmarked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("molgraph.api.benchmarking.IMPORTS", ("molgraph.auxiliary",))  # less to start
     head = 'datasets = ["mine"]\n[[table]]\nname = "mine"\npath = "pairs.csv"\ntargets = ["affinity"]\n'

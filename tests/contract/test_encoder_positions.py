@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from molgraph.base.registry import get
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.train.forces import forces_of, with_gradient
 from molgraph.train.samples import InputBatch, Sample
 from tests.contract.test_encoders import ENCODERS, build, graphs, store_of
 
-READERS = [name for name in ENCODERS if "atom.position" in build(name).needs]
+READERS = [name for name in ENCODERS if "atom.position" in get("encoder", name).needs]
 
 
 @pytest.fixture

@@ -12,17 +12,20 @@ from molgraph.base.errors import MissingOptionError
 from molgraph.base.registry import get, names
 from molgraph.study.study import Findings, Subject
 from molgraph.train.model import Model
+from tests.tiny import series
+
+TABLE = series(120)
 
 
 @pytest.fixture(scope="module")
 def generator() -> Model:
-    return molgraph.train_generator("builtin:chembl2321810", model="ngram")
+    return molgraph.train_generator(TABLE, model="ngram")
 
 
 def findings(name: str, generator: Model) -> Findings:
     study = get("study", name)(**get("study", name).small)
     model = {"model": "random_forest(n_estimators=5)", "fitted": generator}
-    return study.run(Subject("builtin:chembl2321810", next((model[n] for n in study.needs if n in model), None)))
+    return study.run(Subject(TABLE, next((model[n] for n in study.needs if n in model), None)))
 
 
 @pytest.mark.parametrize("name", names("study"))

@@ -20,7 +20,7 @@ from molgraph.evaluate.benchmark.result import BenchmarkResult
 from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records, stored_scores
 from molgraph.evaluate.benchmark.verify import verify_records
-from tests.evaluate.bench_tables import go, plain, recipe, small
+from tests.evaluate.bench_tables import engine, go, plain, recipe, small
 from tests.evaluate.odd_methods import Ridge
 
 ENDS = {
@@ -176,7 +176,8 @@ def test_two_runs_share_a_folder(tmp_path):
     asked = recipe({"name": "odd", "params": {"how": "slow", "log": log}}, seeds=[0, 1, 2])
     found: list = []
     runs = [
-        threading.Thread(target=lambda: found.append(go(tmp_path / "out", asked, engine="local"))) for _ in range(2)
+        threading.Thread(target=lambda each=each: found.append(go(tmp_path / "out", asked, engine=each)))
+        for each in ("local", engine())
     ]
     for run in runs:
         run.start()

@@ -27,7 +27,7 @@ from tests.evaluate.bench_tables import go, recipe
 
 @pytest.fixture(scope="module")
 def table() -> Table:
-    return load_dataset("chembl2321810").table
+    return load_dataset("chembl2321810").table.take(np.arange(0, 1017, 3))
 
 
 @pytest.mark.parametrize("name", ["scaffold/balanced", "scaffold/deepchem"])
