@@ -58,6 +58,11 @@ def root() -> Path:
     return ROOT
 
 
+@pytest.fixture(autouse=True)
+def _shapes_are_checked_anew() -> None:
+    shapes.calls.clear()
+
+
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Bytes by their number: packed ones hold the time of day, and two workers would collect two names for one test."""
     return f"{len(val)}-bytes" if isinstance(val, bytes) else None
