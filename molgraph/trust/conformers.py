@@ -100,6 +100,10 @@ class MadeConformers(Wrapper):
         """None: the graphs are those of conformers, which are made at each prediction."""
         return ()
 
+    def code_parts(self) -> tuple[Any, ...]:
+        """What makes conformers too."""
+        return (*super().code_parts(), make_conformers, expand)
+
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Make the conformers of both tables, and fit what is wrapped on them."""
         self.check_params()
