@@ -51,6 +51,7 @@ VERBS = (
     Verb("data curate", DATA, "Merge duplicates, take unreadable rows out; write the rest, and a list why.", "curate"),
     Verb("data split", DATA, "Divide a table into train, valid and test without leaks; write the lists.", "data"),
     Verb("data featurize", DATA, "Build a table's graphs ahead, once, on disk.", "data"),
+    Verb("data trajectory", DATA, "Simulate the motion of one molecule, with energies and forces.", "trajectory"),
     Verb("bench run", BENCH, "Run a benchmark: datasets x splits x methods x seeds, each cell on its own.", "bench"),
     Verb("bench report", BENCH, "Rank the methods of a run; write a page, and a leaderboard.", "bench"),
     Verb("bench export", BENCH, "Write the folds of a benchmark as csv files for any program.", "bench_submit"),

@@ -42,7 +42,7 @@ class NpzReader:
 
     def __init__(self, path: str | Path) -> None:
         self.name = str(path)
-        arrays = load_arrays(path, objects=False)
+        arrays = load_arrays(path)
         keys = {key.lower(): key for key in arrays}
         found = [next((keys[k] for k in names if k in keys), None) for names in (NUMBERS, POSITIONS, FORCES, COUNTS)]
         z, r, f, n = found
@@ -83,13 +83,8 @@ class NpzReader:
         )
 
 
-def load_arrays(path: str | Path, *, objects: bool = True) -> dict[str, np.ndarray]:
-    """The arrays of an npz file by name.
-
-    Args:
-        path: the file.
-        objects: whether arrays of Python objects, which are pickles and never read, are an error; else they are
-            passed over.
+def load_arrays(path: str | Path) -> dict[str, np.ndarray]:
+    """The arrays of an npz file by name, without those of Python objects, which only a pickle could hold.
 
     Raises:
         FormatError: the file cannot be read.
@@ -105,7 +100,7 @@ def load_arrays(path: str | Path, *, objects: bool = True) -> dict[str, np.ndarr
                 try:
                     arrays[key] = stored[key]
                 except ValueError as error:
-                    if objects or "pickle" not in str(error):
+                    if "pickle" not in str(error):
                         raise
     except DAMAGED as error:
         raise FormatError(f"{path} cannot be read: {error}", hint="copy or download it again") from None

@@ -45,7 +45,7 @@ def test_options_that_a_method_does_not_have_are_said(caplog: pytest.LogCaptureF
     assert record.getMessage() == "random_forest has no epochs and no patience: not used"
 
 
-#: methods around a method, of whatever kind
+#: what is put around a method hands its options on
 WRAPPERS = [name for name in names("method") if issubclass(get("method", name), Wrapper)]
 #: a value of every training option that no method has by itself
 OTHERS = {"epochs": 7, "batch_size": 17, "learning_rate": 0.0123, "warmup_epochs": 1.5, "weight_decay": 0.25}

@@ -49,6 +49,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "evaluate/generation/report*.py",
         "chem/draw.py",
     ),
+    "ase": ("api/ase.py",),
     "botorch": ("generate/searches/bayes.py",),
     "chemprop": ("auxiliary/peers/chemprop.py",),
     "catboost": ("auxiliary/maplight.py",),
@@ -60,6 +61,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "optuna": ("evaluate/benchmark/search.py",),
 }
 LATE = (
+    "ase",
     "botorch",
     "deepchem",
     "lightning",

@@ -91,7 +91,7 @@ def _row_numbers(path: Path, n: int) -> np.ndarray:
 def read_npz(path: Path, targets: tuple[Target, ...], columns: Mapping[str, str]) -> Table:
     """Molecules packed one after another: ``N`` atoms of each, ``Z`` and ``R`` of all, a value of each a key.
 
-    ``columns`` has the key of a target where its name is another. Arrays of objects are refused: they are pickles.
+    ``columns`` has the key of a target where its name is another. Arrays of objects are passed over: they are pickles.
     """
     values = load_arrays(path)
     keys = [columns.get(t.name, t.name) for t in targets]
