@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from rdkit import Chem, rdBase
@@ -24,7 +24,8 @@ SECONDS = 10.0  # for all conformers of one molecule
 STEPS = 200  # of a force field's minimiser, as many as RDKit's own
 MANY = 150  # atoms from which on a call of RDKit may take seconds: such a molecule has a process that can be ended
 MOST, MOST_SEEDS = 1_000, 2_000_000  # conformers of a molecule; seeds: RDKit's is their product, of 31 bits
-PIECE, PAYS_FROM = 16, 64  # molecules that a process is sent at once; from how many on processes pay
+PIECE, PAYS_FROM = 16, 64  # conformers that a process is asked for at once; from how many on processes pay
+BLOCK = 4_096  # molecules after which what was made is written to the cache
 TOO_LONG = "takes longer than"
 
 
@@ -84,18 +85,21 @@ def make_conformers(
     """
     texts = list(dict.fromkeys(smiles))
     store = None if cache is None else ConformerCache(cache)
-    keys = cache_keys(texts, rdBase.rdkitVersion, str(n), relax, str(seed))
-    known = {} if store is None else store.read(keys)
-    found = {t: Conformers(*known[key]) for t, key in zip(texts, keys, strict=True) if key in known}
+    key_of = dict(zip(texts, cache_keys(texts, rdBase.rdkitVersion, str(n), relax, str(seed)), strict=True))
+    known = {} if store is None else store.read(list(key_of.values()))
+    found = {text: Conformers(*known[key]) for text, key in key_of.items() if key in known}
     rest = [text for text in texts if text not in found]
     embed = partial(conformers_of, n=n, relax=relax, seed=seed, seconds=seconds)
-    how = {"workers": workers, "pays_from": PAYS_FROM, "piece": PIECE, "label": "conformers"}
-    found |= zip(rest, map_molecules(embed, rest, _refused, seconds=seconds, **how), strict=True)  # type: ignore[arg-type]
-    if store is not None:  # a busier machine must not decide what is known, so what took too long is not kept
-        made = {key: found[t] for t, key in zip(texts, keys, strict=True) if key not in known}
-        store.write(
-            {k: (c.numbers, c.positions, c.relaxed, c.reason) for k, c in made.items() if TOO_LONG not in c.reason}
+    how: dict[str, Any] = {"pays_from": max(PAYS_FROM // n, 2), "piece": max(PIECE // n, 1), "label": "conformers"}
+    for first in range(0, len(rest), BLOCK):
+        block = rest[first : first + BLOCK]
+        made = dict(
+            zip(block, map_molecules(embed, block, _refused, seconds=seconds, workers=workers, **how), strict=True)
         )
+        found |= made
+        if store is not None:  # a busy machine must not decide what is known, so what took too long is not kept
+            kept = {key_of[text]: each for text, each in made.items() if TOO_LONG not in each.reason}
+            store.write({key: (each.numbers, each.positions, each.relaxed, each.reason) for key, each in kept.items()})
     return [found[text] for text in smiles]
 
 

@@ -151,7 +151,7 @@ def _find_roles(
     proteins = [cols.resolve(name, names, "sequences") for name in _several(sequence)]
     held = [*names, *([] if reader.geometry is None else [reader.geometry])]
     if GEOMETRY in _several(geometry) and GEOMETRY not in map(str.lower, held):
-        hint = "make them of the SMILES: --conformers 1 (in Python conformers=1); or give an SD, xyz or npz file, or "
+        hint = "training makes them of SMILES by --conformers 1 (conformers=1); or give an SD, xyz or npz file, or "
         hint += f"name a column of mol blocks or XYZ texts: --geometry COLUMN; it has {', '.join(names)}"
         raise MissingColumnError("the table has no atoms in space, which are to be read", hint=hint[:500])
     shapes = [cols.resolve(name, held, "geometries") for name in _several(geometry)]

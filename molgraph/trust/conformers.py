@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -11,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 
 from molgraph.base.contracts import Prediction
+from molgraph.base.errors import MissingFileError
 from molgraph.base.paths import cache_dir
 from molgraph.base.printable import count
 from molgraph.base.ranges import Range
@@ -100,6 +102,10 @@ class MadeConformers(Wrapper):
         """None: the graphs are those of conformers, which are made at each prediction."""
         return ()
 
+    def code_parts(self) -> tuple[Any, ...]:
+        """What makes conformers too."""
+        return (*super().code_parts(), make_conformers, expand)
+
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Make the conformers of both tables, and fit what is wrapped on them."""
         self.check_params()
@@ -127,7 +133,9 @@ class MadeConformers(Wrapper):
         """The rows of the conformers, and notes on the part of a training that the table is."""
         with_geometries(table)
         how: dict[str, Any] = {"relax": self.relax, "seed": self.conformer_seed, "seconds": self.seconds}
-        how |= {"n": self.conformers, "workers": self.threads, "cache": cache_dir() / CACHE}
+        with suppress(MissingFileError):  # where no home folder is known there is no cache
+            how["cache"] = cache_dir() / CACHE
+        how |= {"n": self.conformers, "workers": self.threads}
         made = make_conformers(list(table.smiles[table.ok]), **how)
         return expand(table, made), conformer_notes(made, part, self.relax) if part else ()
 

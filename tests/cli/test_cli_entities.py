@@ -239,3 +239,16 @@ def test_a_column_of_smiles_called_geometry_holds_no_atoms_in_space(tmp_path: Pa
     wide = ("--smiles", "geometry", "-s", "params.d_hidden=8")
     code, said = call(tmp_path, "train", "odd.tsv", "-t", "y", "-m", "gin", *QUICK, *wide, "-o", "m.mgm")
     assert code == 0 and "new.csv" in said and "new.sdf" not in said, said
+
+
+def test_a_table_of_smiles_trains_a_model_of_atoms_in_space_by_its_conformers(tmp_path: Path) -> None:
+    lines = [f"{smiles},{i % 5}.5\n" for i, smiles in enumerate(DRUGS * 3)]
+    (tmp_path / "lib.csv").write_text("smiles,y\n" + "".join(lines))
+    how = ("-m", "schnet", "--conformers", "1", "--relax", "none", "-s", "params.d_hidden=8", "-o", "m.mgm")
+    code, said = call(tmp_path, "train", "lib.csv", "-t", "y", *QUICK, *how)
+    assert code == 0 and "new.csv" in said, said
+    (tmp_path / "new.csv").write_text("smiles\nCCO\nC(\nc1ccccc1C(=O)O\n")
+    code, said = call(tmp_path, "predict", "m.mgm", "new.csv", "-o", "out.csv")
+    assert code == 0 and [row["status"] for row in rows(tmp_path / "out.csv")] == ["ok", "unreadable", "ok"], said
+    code, said = call(tmp_path, "verify", "m.mgm")
+    assert code == 0 and "made here: 1 conformer a molecule (ETKDGv3, seed 0, not relaxed)" in " ".join(said.split())
