@@ -9,9 +9,10 @@ import pytest
 
 from molgraph.base.errors import BadValueError, EmptyError, MismatchError, MissingColumnError
 from molgraph.chem.identity import molecule_keys
+from molgraph.data.graph_values import Geometry
 from molgraph.data.splits import Split, kfold, split_table
 from molgraph.data.splits.recipe import CROSSED
-from molgraph.data.table import OK, Entities, Table, Target
+from molgraph.data.table import OK, Entities, Table, Target, make_table
 
 DRUGS = ("CCO", "OCC", "[Na+].CC(=O)[O-]", "CC(=O)O", *("C" * n + "N" for n in range(1, 21)), "C1CC")
 PROTEINS = ("MKTAYIA", "mktay ia", "MKTAYIA*", *("GIVE" * n for n in range(1, 16)))
@@ -29,6 +30,22 @@ def table() -> Table:
     y = (rng.random(n) < 0.2).astype(float)[:, None]
     status, reason = np.full(n, OK, object), np.full(n, "", object)
     return Table(np.array([f"p{i}" for i in range(n)], object), entities, status, reason, (Target("hit", "binary"),), y)
+
+
+def test_frames_of_one_molecule_are_split_in_blocks() -> None:
+    at = np.array([[0.0, 0, 0], [0, 0, 1.1]])
+    frames = np.empty(60, object)
+    frames[:] = [Geometry(np.array([6, 8]), at * (1 + 0.001 * i)) for i in range(60)]
+    plain = make_table(["C"] * 60)
+    table = replace(plain, entities=(Entities("geometry", "geometry", frames),))
+    with pytest.raises(EmptyError, match="groups") as error:
+        split_table(table, "random")
+    assert "frames" in error.value.hint
+    split = split_table(table, "frames(block=5)")
+    assert all(len({split.words[i] for i in range(k, k + 5)}) == 1 for k in range(0, 60, 5))
+    assert split.leaks[0].kind == "conformer"
+    with pytest.raises(BadValueError, match="block"):
+        split_table(table, "frames(block=0)")
 
 
 def keys(table: Table) -> dict[str, np.ndarray]:
