@@ -238,7 +238,7 @@ def model_of(
         n_train=sizes["train"],
         n_valid=sizes["valid"],
         n_test=sizes["test"],
-        split=divided.recipe,
+        split=divided.splitter,
         split_hash=divided.hash,
         classes=tuple(class_counts(table, parts).to_dict("records")),
         scores=tuple(own.replace({np.nan: None}).to_dict("records")),

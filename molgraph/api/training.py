@@ -127,7 +127,7 @@ def train(
         logger.info(note)
     divided = divide(clean, config, table) if tested is None else divide_before(n, clean, table, config)
     sizes = labelled_sizes(divided, clean)
-    logger.info("split %s: %s", divided.recipe, ", ".join(f"{n:,} {part}" for part, n in sizes.items() if n))
+    logger.info("split %s: %s", divided.splitter, ", ".join(f"{n:,} {part}" for part, n in sizes.items() if n))
     for reason, rows_left in Counter(out.reason for out in divided.left_out).most_common(SHOWN):
         logger.info("left out: %s x %s", f"{rows_left:,}", reason)
     if divided.leaks:

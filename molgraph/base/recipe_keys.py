@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, PlainSerializer, field_validator, model_validator
+from pydantic import AfterValidator, AliasChoices, Field, PlainSerializer, field_validator, model_validator
 
 from molgraph.base.cores import cores
 from molgraph.base.options import Keyword, Option, keywords
@@ -25,6 +25,8 @@ Names = tuple[str, ...]
 PRECISION = "float32 or bfloat16: faster on GPUs and on processors with AMX or AVX512-BF16"
 Column = "COLUMN"
 USUAL_MODEL = "dmpnn"  # of a recipe that names none
+SPLITTER = AliasChoices("splitter", "recipe")  # the key, and its former name
+FORMER = {"recipe": "splitter", "split.recipe": "split.splitter"}  # the same in words of ``--set``
 
 
 class DataSection(Section):
@@ -89,7 +91,9 @@ class DataSection(Section):
 class SplitSection(Section):
     """Which rows are trained on, watched and tested."""
 
-    recipe: Annotated[Name, Option("A split recipe, or a .json or .csv of rows.", "RECIPE")] = "scaffold/balanced"
+    splitter: Annotated[
+        Name, Field(validation_alias=SPLITTER), Option("A splitter, or a .json or .csv of rows.", "SPLITTER")
+    ] = "scaffold/balanced"
     fractions: Annotated[tuple[float, float, float], Option("Shares of train, valid, test.", "A,B,C")] = (0.8, 0.1, 0.1)
     seed: int = 0
 
@@ -194,7 +198,7 @@ KEYS: dict[str, tuple[tuple[str, str], ...]] = {
     "model": (("model", "name"),),
     "params": (("model", "params"),),
     "init": (("model", "init"),),
-    "split": (("split", "recipe"),),
+    "split": (("split", "splitter"),),
     "fractions": (("split", "fractions"),),
     **{name: (("training", name),) for name in keywords(TrainingSection)},
     "seed": (("training", "seed"), ("split", "seed")),

@@ -81,7 +81,7 @@ def _generic(mol: Chem.Mol) -> str:
 
 
 def _chiral(mol: Chem.Mol) -> str:
-    """RDKit's own scaffold with chirality, as the recipes that ask for one call it."""
+    """RDKit's own scaffold with chirality, as the splitters that ask for one call it."""
     if not mol.GetRingInfo().NumRings():
         return ""
     return str(MurckoScaffold.MurckoScaffoldSmiles(mol=mol, includeChirality=True))

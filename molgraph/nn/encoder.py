@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -87,6 +88,24 @@ class Encoder(nn.Module):
     def featuriser(cls, kind: str, params: Mapping[str, Any]) -> str:
         """Name of the featuriser that makes its graphs of a kind of entity, for these hyper-parameters."""
         return cls.featurisers.get(kind, DEFAULT_FEATURISERS[kind])
+
+    @property
+    def options(self) -> Sequence[Any]:
+        """The block options around it, the outermost first."""
+        return [*getattr(self, "block_options", ())]
+
+    def __call__(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
+        """``forward`` with the block options around it."""
+        call: Callable[..., Encoded] = super().__call__
+        for option in reversed(self.options):
+            call = partial(option.around, call)
+        return call(batch, rows=rows)
+
+    def prepare_all(self, batch: GraphBatch) -> None:
+        """``prepare`` for what the encoder reads behind its block options."""
+        for option in self.options:
+            batch = option.change(batch)
+        self.prepare(batch)
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the batch's index work (relations) ahead, in the loader; nothing by default."""

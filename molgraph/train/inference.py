@@ -13,7 +13,7 @@ import torch
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.packed import Packed, offsets_of, spread
-from molgraph.data.graph_cache import Graphs
+from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.loader import make_ahead
 from molgraph.data.table import OK, Table
 from molgraph.train.atom_targets import label_places, label_sizes
@@ -39,7 +39,7 @@ class FittedNetworks:
 def predict_networks(
     members: Sequence[FittedNetworks],
     table: Table,
-    graphs: Sequence[Graphs] | None = None,
+    graphs: Sequence[CachedGraphs] | None = None,
     *,
     device: str = "cpu",
     precision: str = "float32",

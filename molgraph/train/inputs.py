@@ -14,7 +14,7 @@ import numpy as np
 from molgraph.base import registry
 from molgraph.base.errors import BadValueError, MissingColumnError, UnknownNameError, UnsupportedError, nearest
 from molgraph.data.featuriser import Featuriser
-from molgraph.data.graph_cache import Graphs, graphs_of
+from molgraph.data.graph_cache import CachedGraphs, graphs_of
 from molgraph.data.graph_store import InputSpec
 from molgraph.data.table import OK, Entities, Table
 from molgraph.data.table_reader import OPTIONS
@@ -124,7 +124,7 @@ def train_graphs(
     workers: int,
     specs: Mapping[str, InputSpec] | None = None,
     params: Mapping[str, Any] | None = None,
-) -> tuple[tuple[Input, ...], tuple[Graphs, ...]]:
+) -> tuple[tuple[Input, ...], tuple[CachedGraphs, ...]]:
     """The inputs of a fit and their graphs.
 
     ``params``: hyper-parameters, which may say what makes an encoder's graphs; of several encoders each has its
@@ -145,7 +145,7 @@ def train_graphs(
     return tuple(inputs), tuple(graphs)
 
 
-def input_graphs(table: Table, inputs: Sequence[Input], *, cache: Path | None = None) -> tuple[Graphs, ...]:
+def input_graphs(table: Table, inputs: Sequence[Input], *, cache: Path | None = None) -> tuple[CachedGraphs, ...]:
     """The graphs of other rows for a model's inputs: columns of the same names, else as many of the kind, in order."""
     columns = [input_column(table, inputs, k) for k in range(len(inputs))]
     pairs = zip(columns, inputs, strict=True)
@@ -200,13 +200,13 @@ def named_columns(read: Sequence[tuple[str, str]], given: Mapping[str, Any]) -> 
     return columns
 
 
-def graph_of_rows(graphs: Sequence[Graphs]) -> np.ndarray:
+def graph_of_rows(graphs: Sequence[CachedGraphs]) -> np.ndarray:
     """int64 [rows, inputs]: the graph of each row's entity in each input, -1 where a row has none."""
     return np.stack([made.graph_of_row for made in graphs], axis=1)
 
 
 def viewed_columns(
-    views: Sequence[View], table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]
+    views: Sequence[View], table: Table, inputs: Sequence[Input], graphs: Sequence[CachedGraphs]
 ) -> tuple[ViewedColumn, ...]:
     """Each input's column as training sees it; a view that changes none of them is a ``UsageError``."""
     makers, columns = [each.featuriser for each in inputs], list[ViewedColumn]()
@@ -219,7 +219,7 @@ def viewed_columns(
     return tuple(columns) if views else ()
 
 
-def row_status(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]) -> tuple[np.ndarray, np.ndarray]:
+def row_status(table: Table, inputs: Sequence[Input], graphs: Sequence[CachedGraphs]) -> tuple[np.ndarray, np.ndarray]:
     """Status and reason of every row: a row is ``ok`` where each of its entities has a graph."""
     status, reason = table.status.copy(), table.reason.copy()
     for each, made in zip(inputs, graphs, strict=True):

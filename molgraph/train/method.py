@@ -24,7 +24,7 @@ from molgraph.base.recipe_keys import DEFAULTS, TrainingSection
 from molgraph.base.registry import register
 from molgraph.base.search_space import Categorical, Float, Space
 from molgraph.base.seeds import derive
-from molgraph.data.graph_cache import Graphs
+from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of
 from molgraph.data.view import make_views
@@ -191,7 +191,7 @@ class GraphMethod(Method):
         """Predict every row, in order; batches of ``predict_batch`` rows start at multiples of it."""
         return self.predict_graphs(table, None)
 
-    def predict_graphs(self, table: Table, graphs: Sequence[Graphs] | None) -> Prediction:
+    def predict_graphs(self, table: Table, graphs: Sequence[CachedGraphs] | None) -> Prediction:
         """Predict every row with the graphs of each input; None makes them here."""
         (prediction,) = predict_networks([self.ready()], table, graphs, **self.running())
         return prediction

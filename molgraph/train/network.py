@@ -16,7 +16,9 @@ from molgraph.base.parameters import check_params
 from molgraph.base.parts import read_part, settings_of
 from molgraph.base.table import LevelName, Target
 from molgraph.data.batch import GraphBatch
+from molgraph.data.graph_store import InputSpec
 from molgraph.data.levels import level_of
+from molgraph.nn.block import KEYS, split_options, with_options
 from molgraph.nn.encoder import Encoded, Encoder, check_input
 from molgraph.nn.joiners import Joiner, JoinPart
 from molgraph.nn.penalties import Penalties, add_penalties
@@ -61,7 +63,7 @@ class Network(nn.Module):
     def prepare(self, sample: Sample) -> None:
         """Make the batches' index work ahead."""
         for encoder, part in zip(self.encoders, sample.parts, strict=True):
-            encoder.prepare(part.batch)
+            encoder.prepare_all(part.batch)
         if self.level == "bond":
             bonds_once(sample.parts[0].batch)
 
@@ -137,7 +139,7 @@ def build_network(
     for each in inputs:
         make = registry.get("encoder", each.encoder)
         check_input(make, each.spec, each.encoder)
-        makers.append(partial(_build, make, own_params(params, each.encoder, n_kinds), each.encoder, each.spec))
+        makers.append(partial(_encoder, make, own_params(params, each.encoder, n_kinds), each.encoder, each.spec))
         encoders.append(makers[-1]())
     joined = None if len(encoders) == 1 else _joiner(joiner, encoders, inputs, own_params(params, "joiner", 2))
     network = Network(encoders, joined, nn.Identity(), level)
@@ -167,6 +169,11 @@ def _joiner(name: str, encoders: Sequence[Encoder], inputs: Sequence[Input], par
     return _build(make, params, part.name, [e.d_out for e in encoders], **given)
 
 
+def _encoder(make: type[Encoder], params: Mapping[str, Any], owner: str, spec: InputSpec) -> Encoder:
+    params, options = split_options(make, params)
+    return with_options(partial(_build, make, params, owner), make, owner, spec, options)
+
+
 def _build(make: Any, params: Mapping[str, Any], owner: str, *args: Any, **given: Any) -> Any:
     check_params(make, params, owner=owner)
     try:
@@ -181,7 +188,8 @@ def encoder_params(encoder: str) -> tuple[str, ...]:
     names = encoder_names(encoder)
     if len(names) == 1:
         signature = inspect.signature(registry.get("encoder", encoder).__init__)
-        return tuple(name for name in signature.parameters if name not in ("self", "spec"))
+        own = tuple(name for name in signature.parameters if name not in ("self", "spec"))
+        return own + tuple(key for key in KEYS if key not in own)
     return tuple(f"{one}.{name}" for one in names for name in encoder_params(one))
 
 

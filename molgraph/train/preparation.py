@@ -14,7 +14,7 @@ from molgraph.base.cores import cores
 from molgraph.base.errors import EmptyError, MismatchError, UnusedSettingError
 from molgraph.base.packed import offsets_of
 from molgraph.data.content import entity_texts
-from molgraph.data.graph_cache import Graphs
+from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.graph_store import InputSpec
 from molgraph.data.labels import check_labels, check_targets, check_weights
 from molgraph.data.levels import labelled, level_of, pooled
@@ -100,7 +100,7 @@ def prepare(
     descriptors = DescriptorScale.fit(part.table.features, part.table.feature_names, part.table.weights).unit_rows()
     classes = class_tables(table.targets, part.y, class_weights)
 
-    def samples(part: _Part, graphs: Sequence[Graphs]) -> Samples:
+    def samples(part: _Part, graphs: Sequence[CachedGraphs]) -> Samples:
         weights = label_weights(part.y, part.weights, classes)
         if not targets:  # a corpus: each row counts once
             weights = np.ones((len(part.y), 1), np.float32)
@@ -156,7 +156,7 @@ class _Part(NamedTuple):
 
 
 def _readable(
-    table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs], part: str
+    table: Table, inputs: Sequence[Input], graphs: Sequence[CachedGraphs], part: str
 ) -> tuple[Table, np.ndarray, list[str]]:
     """The table with the rows marked whose values do not fit their graph; bool [n], rows that have all graphs; and how
     many sound rows have none or do not fit it, the most common reasons first, without what tells of one row alone."""
@@ -170,7 +170,11 @@ def _readable(
 
 
 def _learnable(
-    table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs], readable: np.ndarray, unlearned: Collection[str]
+    table: Table,
+    inputs: Sequence[Input],
+    graphs: Sequence[CachedGraphs],
+    readable: np.ndarray,
+    unlearned: Collection[str],
 ) -> _Part:
     """The readable rows that have a label to learn from and a weight above 0."""
     counts = labelled(table, unlearned) if table.targets else np.ones(len(table), dtype=bool)
@@ -186,7 +190,9 @@ def _learnable(
     return _Part(part, graph, y, flat.weights, offsets)
 
 
-def _without_labels(table: Table, graphs: Sequence[Graphs], readable: np.ndarray, unlearned: Collection[str]) -> _Part:
+def _without_labels(
+    table: Table, graphs: Sequence[CachedGraphs], readable: np.ndarray, unlearned: Collection[str]
+) -> _Part:
     """The readable rows that have no label to learn from, unless their weight is 0."""
     counts = readable & table.ok & ~labelled(table, unlearned)
     rows = np.flatnonzero(counts if table.weights is None else counts & (table.weights > 0))
@@ -211,7 +217,7 @@ def _with_unlabelled(train: Samples, rest: Samples) -> Samples:
 
 
 def _judged(
-    table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs], outputs: Outputs
+    table: Table, inputs: Sequence[Input], graphs: Sequence[CachedGraphs], outputs: Outputs
 ) -> tuple[_Part, list[str]]:
     """The validation rows that have a graph, a label to learn and a weight above 0, and what was left out."""
     if [t.name for t in table.targets] != [t.name for t in outputs.targets]:

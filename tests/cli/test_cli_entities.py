@@ -68,11 +68,11 @@ def test_a_drug_and_its_protein(folder: Path, model: str) -> None:
 
 def test_a_split_by_new_proteins_is_made_and_trained_on(folder: Path) -> None:
     asked = ("--smiles", "drug", "--sequence", "protein", "-t", "affinity")
-    for recipe in ("cold-protein", "cold-both"):
-        words = ("--split", recipe, "--fractions", "0.4,0.3,0.3", "-o", "split.json")
+    for splitter in ("cold-protein", "cold-both"):
+        words = ("--split", splitter, "--fractions", "0.4,0.3,0.3", "-o", "split.json")
         code, said = call(folder, "data", "split", "pairs.csv", *asked, *words)
-        assert code == 0 and ("different parts" in said) == (recipe == "cold-both"), said
-        words = ("-m", "deepdta", *QUICK[:-1], "split.json", "-o", f"{recipe}.mgm")
+        assert code == 0 and ("different parts" in said) == (splitter == "cold-both"), said
+        words = ("-m", "deepdta", *QUICK[:-1], "split.json", "-o", f"{splitter}.mgm")
         code, said = call(folder, "train", "pairs.csv", *asked, *words)
         assert code == 0 and " ci " in said, said
     words = ("-m", "deepdta", *QUICK[:-1], "cold-drug", "-s", "split.fractions=[0.6,0.2,0.2]")
@@ -83,7 +83,7 @@ def test_a_split_by_new_proteins_is_made_and_trained_on(folder: Path) -> None:
 def test_a_table_of_pairs_is_benchmarked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("molgraph.api.benchmarking.IMPORTS", ("molgraph.auxiliary",))  # less to start
     head = 'datasets = ["mine"]\n[[table]]\nname = "mine"\npath = "pairs.csv"\ntargets = ["affinity"]\n'
-    columns = 'smiles = ["drug", "solvent"]\nsequence = "protein"\n[[split]]\nrecipe = "cold-protein"\nfolds = 3\n'
+    columns = 'smiles = ["drug", "solvent"]\nsequence = "protein"\n[[split]]\nsplitter = "cold-protein"\nfolds = 3\n'
     methods = '[[method]]\nname = "mean"\n[[method]]\nname = "knn"\ninputs = ["drug"]\n'
     (folder / "mine.toml").write_text(head + columns + methods)
     code, said = call(folder, "bench", "run", "mine.toml", "-o", "out", "--only", "fold=0")

@@ -11,11 +11,12 @@ from molgraph.base.contracts import Generator, Method, Metric
 from molgraph.base.registry import get, kinds, names
 from molgraph.chem.standardise import Preset
 from molgraph.data.featuriser import Featuriser
-from molgraph.data.splits.recipe import Splitter
+from molgraph.data.splits.splitter import Splitter
 from molgraph.data.view import View
 from molgraph.explain.explainer import Explainer
 from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.searches.search import Search
+from molgraph.nn.block import BlockOption
 from molgraph.nn.bottleneck import Bottleneck
 from molgraph.nn.encoder import Encoder
 from molgraph.nn.head import Head
@@ -31,6 +32,7 @@ from molgraph.trust.wrapper import Wrapper
 
 #: the base class of a kind's classes, or the class of its instances
 CONTRACTS: dict[str, Any] = {
+    "block": BlockOption,
     "bottleneck": Bottleneck,
     "callback": Callback,
     "encoder": Encoder,

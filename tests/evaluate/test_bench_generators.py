@@ -30,7 +30,7 @@ RECIPE = {
     "generation": {"draws": 30, "most_train": 40},
     "run": {"jobs": 2},
     "seeds": [0, 1],
-    "split": [{"recipe": "random", "fractions": [0.6, 0.1, 0.3]}],
+    "split": [{"splitter": "random", "fractions": [0.6, 0.1, 0.3]}],
     "generator": [{"name": "ngram"}, {"name": "ngram", "label": "short", "params": {"order": 12, "max_length": 100}}],
 }
 

@@ -251,7 +251,7 @@ def test_classes_go_out_by_name_and_come_back_as_probabilities(tmp_path: Path) -
 
 
 def test_an_export_of_another_recipe_leaves_no_old_folds(out: Path) -> None:
-    go(out, recipe("ridge", split=[{"recipe": "random", "folds": 3}]))
+    go(out, recipe("ridge", split=[{"splitter": "random", "folds": 3}]))
     assert len(export_folds(read_records(out))) == len(list((out / "folds").glob("*/*/*"))) == 3
 
 

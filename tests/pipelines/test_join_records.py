@@ -18,7 +18,7 @@ from pipelines.boards.join import join_records
 from tests.evaluate.bench_tables import go, recipe, small
 
 TABLES = {"small": small(100), "other": small(80, seed=1)}
-SPLITS = [{"recipe": "random", "folds": 5}, {"recipe": "random", "label": "one", "datasets": ["other"]}]
+SPLITS = [{"splitter": "random", "folds": 5}, {"splitter": "random", "label": "one", "datasets": ["other"]}]
 ASKED = recipe("ridge", {"name": "ridge", "label": "noise", "params": {"noise": 1.0}}, datasets=[*TABLES], split=SPLITS)
 
 

@@ -12,7 +12,7 @@ from molgraph.base.table import EntityKind
 from molgraph.chem.cluster import cluster_butina
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.scaffold import scaffolds
-from molgraph.data.splits.recipe import Grouping, Task, number, register_split
+from molgraph.data.splits.splitter import Grouping, Task, number, register_split
 from molgraph.data.splits.structures import geometry_key, group_by_parent, reasons_by_row
 from molgraph.data.table import Entities
 

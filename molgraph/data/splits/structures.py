@@ -13,8 +13,8 @@ from molgraph.chem.connectivity import connectivity_key
 from molgraph.chem.identity import molecule_keys, relate
 from molgraph.data.content import value_digest
 from molgraph.data.graph_values import Geometry
-from molgraph.data.splits.recipe import Grouping, Task, number
 from molgraph.data.splits.split import Leak
+from molgraph.data.splits.splitter import Grouping, Task, number
 from molgraph.data.table import Entities, Table
 
 MOST_PER_TEST_ROW = 10  # a molecule that stands in training a thousand times is named ten times

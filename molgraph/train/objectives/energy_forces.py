@@ -25,7 +25,7 @@ from molgraph.train.samples import Sample
     summary="an energy and the forces on atoms, which are its gradient",
     paper="Schuett et al. 2017, NeurIPS 30:991, training with energies and forces",
     command="molgraph data trajectory CCO -o md.npz && molgraph train md.npz -t energy -m schnet "
-    "--objective energy-forces --split frames",
+    "--objective energy-forces --split random/frames",
 )
 class EnergyForces(Objective):
     """``energy (E - E')^2 / s^2 + force / n sum_i |F_i + dE'/dr_i|^2 / s^2`` of a geometry of n atoms.
