@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import logging
 import time
@@ -15,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.api.check_config import split_name
+from molgraph.api.made_geometry import with_conformers, wrapped
 from molgraph.api.run_split import labelled_sizes
 from molgraph.base.contracts import Method, Prediction, Trainable
 from molgraph.base.errors import ConflictError, UnsupportedError, UnusedSettingError
@@ -90,9 +90,9 @@ def _with_options(
     unused -= {*known}
     made = {**known, **params}
     if issubclass(cls, Wrapper):
-        inner = str(made.get("method", inspect.signature(cls).parameters["method"].default))
+        inner, own = wrapped(cls, made)
         rest = {key: value for key, value in options.items() if key not in known}
-        made["method"], made["params"] = _with_options(inner, made.get("params") or {}, rest, unused)
+        made["method"], made["params"] = _with_options(inner, own, rest, unused)
     return name, made
 
 
@@ -102,9 +102,7 @@ def _core(name: str, params: Mapping[str, Any]) -> type[Method]:
     cls = method_class(name)
     if not issubclass(cls, Wrapper):
         return cls
-    return _core(
-        str(params.get("method", inspect.signature(cls).parameters["method"].default)), params.get("params") or {}
-    )
+    return _core(*wrapped(cls, params))
 
 
 def method_of(config: RunConfig, **more: Any) -> Method:
@@ -117,6 +115,7 @@ def method_of(config: RunConfig, **more: Any) -> Method:
     name, params = config.model.name, config.model.params
     if config.training.ensemble > 1:
         name, params = Ensemble.name, {"method": name, "n": config.training.ensemble, "params": params}
+    name, params = with_conformers(config, name, params)
     core = _core(name, params)
     if config.model.init is not None and "init" not in core.param_names():
         raise UnsupportedError(

@@ -139,6 +139,9 @@ def pretraining_recipe(recipe: RunConfig | str | Path | None, given: Mapping[str
         raise UnusedSettingError(f"{name} reads no targets", hint=hint)
     if config.training.ensemble > 1:
         raise UnsupportedError("one encoder is pretrained at a time", hint="leave ensemble out")
+    if config.data.conformers is not None:
+        words = "pretraining makes no conformers: it reads a file of atoms in space"
+        raise UnsupportedError(words, hint="leave conformers out, and give an SD, xyz or npz file")
     return config
 
 

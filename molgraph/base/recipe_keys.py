@@ -52,8 +52,14 @@ class DataSection(Section):
     smiles: Annotated[str | Names | None, Option("SMILES; found if not given; again for several a row.", Column)] = None
     sequence: Annotated[str | Names | None, Option("A protein sequence; again for several.", Column)] = None
     geometry: Annotated[
-        str | Names | None, Option("Atoms in space (mol or XYZ texts); geometry: those of an SD file.", Column)
+        str | Names | None, Option("Atoms in space (mol or XYZ texts); geometry: those of an sdf, xyz or npz.", Column)
     ] = None
+    conformers: Annotated[
+        Count | None, Option("Make so many a molecule (ETKDG) for a model of atoms in space, such as schnet.", "N")
+    ] = None
+    relax: Annotated[
+        Literal["mmff", "uff", "none"], Option("The force field that relaxes conformers.", "mmff|uff|none")
+    ] = "mmff"
     inputs: Annotated[
         Names | None, Option("A molecule, sequence or geometry column to read; all if not given.", Column, ("--input",))
     ] = None

@@ -11,7 +11,7 @@ from molgraph.base.printable import count
 from molgraph.cli import options as opt
 
 Data = Annotated[
-    str, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or dataset:NAME.")
+    str, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, xyz, npz, - for standard input, or dataset:NAME.")
 ]
 
 

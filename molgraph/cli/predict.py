@@ -16,7 +16,7 @@ from molgraph.cli import options as opt
 
 def predict(
     model: opt.ModelFile,
-    data: Annotated[list[str], opt.argument("csv, csv.gz, tsv, parquet, sdf, smi, - for standard input; or SMILES.")],
+    data: Annotated[list[str], opt.argument("csv, csv.gz, tsv, parquet, sdf, smi, xyz, npz, - for stdin; or SMILES.")],
     out: Annotated[str, opt.out_option("csv, tsv, parquet or sdf, csv.gz ...; - for the screen.")] = "-",
     smiles: opt.Smiles = None,
     sequence: opt.Sequence = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +17,7 @@ from molgraph.data.graph_store import GraphStore, InputSpec, Level
 from molgraph.data.graph_values import Geometry, numbers_of
 
 N_ELEMENTS = 119  # 0 stands for a dummy atom
-MAX_ATOMS = 1_000  # of a geometry: networks in space take a second for so many
+MAX_ATOMS = 2_000  # of a geometry: networks in space take a second or two for so many
 CROWD, WITHIN = 100, 5.0  # neighbours of an atom on average within so many angstrom; matter has about 50
 NONE = Geometry(np.zeros(0, np.uint8), np.zeros((0, 3), np.float32))
 WATER = Geometry(np.array([8, 1, 1], np.uint8), np.array([[0, 0, 0], [0.96, 0, 0], [-0.24, 0.93, 0]], np.float32))
@@ -34,7 +33,7 @@ METHANE = Geometry(
 class Geometries(Featuriser):
     """One level, ``atom``: ``code`` is the atomic number, ``position`` float32 [n, 3] in angstrom; no bonds.
 
-    Where any geometry has forces, ``force`` float32 [n, 3] too, NaN for those of the others.
+    Where any geometry has forces there is ``force`` too, float32 [n, 3], NaN for the atoms of those that have none.
     """
 
     name = "geometry"
@@ -51,8 +50,8 @@ class Geometries(Featuriser):
         status = np.where(reason == "", OK, UNREADABLE).astype(object)
         arrays = {"code": numbers, "position": positions}
         if any(each.forces is not None for each, _ in read):
-            none = [np.full_like(each.positions, np.nan) if each.forces is None else each.forces for each, _ in read]
-            arrays["force"] = np.concatenate(none)
+            own = (np.full_like(each.positions, np.nan) if each.forces is None else each.forces for each, _ in read)
+            arrays["force"] = np.concatenate([NONE.positions, *own])
         atoms = Level(offsets_of([len(each.numbers) for each, _ in read]), arrays)
         table = np.eye(N_ELEMENTS, dtype=np.float32)
         return GraphStore({"atom": atoms}, {"atom": table}, status, reason, self.versions[0])
@@ -72,11 +71,11 @@ def read_geometry(value: Any) -> tuple[Geometry, str]:
             raise ValueError("a geometry of no atoms")
         if len(odd := numbers[(numbers < 0) | (numbers >= N_ELEMENTS)]):
             raise ValueError(f"an atomic number of {odd[0]}")
-        made = Geometry(numbers, numbers_of(value.positions, "positions", (len(numbers), 3), np.float32))
-        _check_crowd(made.positions)
-        if value.forces is not None:
-            made = replace(made, forces=numbers_of(value.forces, "forces", (len(numbers), 3), np.float32))
-        return made, ""
+        shape = (len(numbers), 3)
+        positions = numbers_of(value.positions, "positions", shape, np.float32)
+        forces = None if value.forces is None else numbers_of(value.forces, "forces", shape, np.float32)
+        _check_crowd(positions)
+        return Geometry(numbers, positions, forces), ""
     except ValueError as error:
         return NONE, str(error)
 

@@ -55,13 +55,14 @@ def read_table(
     """Read a whole source into a table; every input row stays a row, in order.
 
     Args:
-        source: a path (csv, csv.gz, tsv, parquet, sdf, smi), ``-`` for standard input, ``dataset:NAME`` (one that
-            has a card), ``builtin:NAME``, a pandas frame, a mapping of columns, a list of SMILES, or a table; a list of
-            PyG's ``Data``, one of its datasets, or a frame with a column of ``Data``.
+        source: a path (csv, csv.gz, tsv, parquet, sdf, smi, xyz, npz), ``-`` for standard input, ``dataset:NAME``
+            (one that has a card), ``builtin:NAME``, a pandas frame, a mapping of columns, a list of SMILES, or a table;
+            a list of PyG's ``Data``, one of its datasets, or a frame with a column of ``Data``.
         smiles: the column of SMILES, or several; found by its name or by values that parse where not given.
         sequence: the columns of protein sequences, where there are any.
         geometry: the columns of atoms in space: mol blocks, texts of XYZ files, or ``Geometry``; ``geometry`` stands
-            for the structures of an SD file. SMILES beside them are read where they are named.
+            for the structures of an SD, xyz or npz file. SMILES beside them are read where they are named; those of
+            another molecule than the structure of their row mark it.
         targets: what is to be learnt: names, with a kind where it is not plain (``class:multiclass``), or a level:
             each cell of ``charge:atom`` (``order:bond``) is a list of values in the order of RDKit's atoms (bonds) of
             the row's SMILES, ``[0.1, null, -0.2]``. A list of another length marks its row.

@@ -18,6 +18,7 @@ from molgraph.base.table import EntityKind
 from molgraph.chem.atom_order import counts_of, follow_block
 from molgraph.chem.molfile import read_positions
 from molgraph.chem.parallel import map_texts
+from molgraph.chem.pose import heavy_atoms, why_other_molecule
 from molgraph.chem.smiles import MAX_CHARACTERS, precheck
 from molgraph.data import columns as cols
 from molgraph.data.cells import OddCell, is_missing
@@ -41,6 +42,7 @@ class ColumnRoles:
     split: str | None
     asked: tuple[Asked, ...]
     notes: tuple[str, ...] = ()  # on columns that are not read
+    pose: tuple[str, str] | None = None  # a column of SMILES and one of atoms in space that are one molecule
 
     @property
     def columns(self) -> list[str]:
@@ -76,12 +78,15 @@ def build(
     Columns of numbers are numbers already, NaN where a cell is odd.
     """
     columns, n, start = chunk.columns, len(chunk), chunk.start
-    judged = [_judge(Entities(name, kind, cols.as_text(columns[name])), columns[name]) for name, kind in plan.entities]
+    judged = [_judge(Entities(name, kind, _values(columns[name])), columns[name]) for name, kind in plan.entities]
     entities = tuple(entity for entity, _ in judged)
     status, reason = np.full(n, OK, dtype=object), np.full(n, "", dtype=object)
     for entity, wrong in reversed(judged):  # the first column's reason is the one that stays
         for row, own, why in wrong:
             status[row], reason[row] = own, f"{entity.name}: {why}" if len(entities) > 1 else why
+    if plan.pose is not None:
+        texts, shapes = (next(e.values for e in entities if e.name == name) for name in plan.pose)
+        _check_poses(texts, shapes, status, reason)
     if chunk.reasons is not None:
         bad = chunk.reasons != ""
         status[bad], reason[bad] = UNREADABLE, chunk.reasons[bad]
@@ -144,6 +149,15 @@ def _lists(
     return {name: Packed.of(each) for name, each in cells.items()}
 
 
+def _values(column: pa.ChunkedArray) -> np.ndarray:
+    """A column's cells as text, or as the bytes of geometries that a reader made."""
+    if not pa.types.is_binary(column.type):
+        return cols.as_text(column)
+    out = np.empty(len(column), dtype=object)
+    out[:] = column.to_pylist()
+    return out
+
+
 def _judge(entity: Entities, column: pa.ChunkedArray) -> tuple[Entities, list[tuple[int, str, str]]]:
     """An entity column, and its rows that hold none as far as that shows without RDKit's parsing of a SMILES."""
     texts: np.ndarray = entity.values
@@ -165,14 +179,23 @@ def _geometries(entity: Entities) -> tuple[Entities, list[tuple[int, str, str]]]
     """A column of atoms in space, read from its texts; None where there is none, with the reason."""
     values, wrong = np.full(len(entity.values), None, dtype=object), []
     for i, text in enumerate(entity.values):
-        if is_missing(text):
+        if not isinstance(text, bytes) and is_missing(text):
             wrong.append((i, MISSING, "no geometry in this row"))
             continue
         try:
-            values[i] = Geometry(*read_positions(text))
+            values[i] = Geometry.from_bytes(text) if isinstance(text, bytes) else Geometry(*read_positions(text))
         except ValueError as error:
             wrong.append((i, UNREADABLE, str(error)))
     return replace(entity, values=values), wrong
+
+
+def _check_poses(texts: np.ndarray, shapes: np.ndarray, status: np.ndarray, reason: np.ndarray) -> None:
+    """Mark the rows whose atoms in space are another molecule than their SMILES."""
+    rows = np.flatnonzero(status == OK)
+    expected = map_texts(heavy_atoms, texts[rows].tolist())
+    for row, counts in zip(rows, expected, strict=True):
+        if why := why_other_molecule(counts, shapes[row].numbers):
+            status[row], reason[row] = UNREADABLE, why
 
 
 def _weights(chunk: Chunk, name: str, status: np.ndarray, reason: np.ndarray) -> np.ndarray:

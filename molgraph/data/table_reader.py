@@ -149,18 +149,20 @@ def _find_roles(
                 hint="leave it out of the features",
             )
     proteins = [cols.resolve(name, names, "sequences") for name in _several(sequence)]
-    held = [*names, GEOMETRY] if isinstance(reader, RecordReader) else names
+    held = [*names, *([] if reader.geometry is None else [reader.geometry])]
     if GEOMETRY in _several(geometry) and GEOMETRY not in map(str.lower, held):
-        hint = "give an SD file, or name a column of mol blocks or XYZ texts: --geometry COLUMN; it has "
-        hint += ", ".join(names)
+        hint = "make them of the SMILES: --conformers 1 (in Python conformers=1); or give an SD, xyz or npz file, or "
+        hint += f"name a column of mol blocks or XYZ texts: --geometry COLUMN; it has {', '.join(names)}"
         raise MissingColumnError("the table has no atoms in space, which are to be read", hint=hint[:500])
     shapes = [cols.resolve(name, held, "geometries") for name in _several(geometry)]
     taken = [n for n in (weight, split, id, *described, *proteins, *shapes, *values) if n]
     sample = reader.sample()
     molecules = [cols.resolve(name, names, "SMILES") for name in _several(smiles)]
     if not molecules and not shapes:  # a geometry has its atoms, and needs no SMILES
-        found = reader.smiles or cols.find_smiles(names, sample, taken, needed=not proteins)
+        given = reader.smiles is None and reader.geometry is not None  # the file is one of atoms in space
+        found = reader.smiles or cols.find_smiles(names, sample, taken, needed=not proteins and not given)
         molecules = [found] if found else []
+        shapes = [GEOMETRY] if given and not found else []
     entities: list[tuple[str, EntityKind]] = [(name, "molecule") for name in molecules]
     entities += [(name, "sequence") for name in proteins] + [(name, "geometry") for name in shapes]
     for name, kind in entities:
@@ -179,7 +181,9 @@ def _find_roles(
         )
     look = need_targets and sequence is None
     notes = _unread_sequences(sample, [n for n in names if n not in (*taken, id)], molecules) if look else ()
-    return ColumnRoles(tuple(entities), id, weight, described, split, asked, notes)
+    beside = [name for name in molecules if name != reader.smiles]  # an SD file's own are made of its structures
+    pose = (beside[0], GEOMETRY) if len(beside) == 1 and shapes == [reader.geometry] else None
+    return ColumnRoles(tuple(entities), id, weight, described, split, asked, notes, pose)
 
 
 def _unread_sequences(sample: pa.Table, names: Sequence[str], molecules: Sequence[str]) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ HEADLINES = {
     "inference, float32": "inference",
     "`predict` CSV to CSV": "`predict` of 100,000 molecules",
 }  # parts of the names of rows, and their words in the README
-GROUPS = ("data", "model", "zoo", "loading", "predict", "splits", "bench", "jtvae", "jtvae-size")
+GROUPS = ("data", "model", "zoo", "loading", "predict", "splits", "bench", "jtvae", "jtvae-size", "space")
 
 
 def measure(groups: list[str]) -> dict[str, dict[str, Any]]:
@@ -52,6 +52,10 @@ def measure(groups: list[str]) -> dict[str, dict[str, Any]]:
         from zoo_speed import zoo_speed
 
         rows |= zoo_speed()
+    if "space" in groups:
+        from space_speed import space_speed
+
+        rows |= space_speed()
     if "predict" in groups:
         from predict_speed import predict_speed
 

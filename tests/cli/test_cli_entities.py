@@ -12,7 +12,7 @@ from rdkit.Chem import AllChem
 from typer.testing import CliRunner
 
 import molgraph
-from molgraph.chem.molfile import write_positions
+from molgraph.chem.xyz import write_frame
 from molgraph.cli.main import app
 from molgraph.data.featurize_geometry import METHANE, WATER
 
@@ -222,7 +222,7 @@ def test_atoms_in_space_of_an_sd_file(tmp_path: Path) -> None:
     for words in (("predict", "m.mgm", "flat.csv", "-o", "x.csv"), ("train", "flat.csv", "-t", "E", "-m", "schnet")):
         code, said = call(tmp_path, *words)
         assert code == 3 and "no atoms in space" in said and "--geometry" in said
-    texts = pd.DataFrame({"xyz": [write_positions(m.numbers, m.positions) for m in (WATER, METHANE)], "E": [1, 2]})
+    texts = pd.DataFrame({"xyz": [write_frame(m.numbers, m.positions) for m in (WATER, METHANE)], "E": [1, 2]})
     texts.to_csv(tmp_path / "xyz.csv", index=False)
     code, said = call(tmp_path, "predict", "m.mgm", "xyz.csv", "--geometry", "xyz", "-o", "xyz.out.csv")
     assert code == 0 and [row["status"] for row in rows(tmp_path / "xyz.out.csv")] == ["ok", "ok"], said

@@ -52,6 +52,17 @@ def group_randomly(task: Task) -> Grouping:
 
 @register_split(
     "group",
+    "random/frames",
+    "each row by itself at random: frames of a trajectory",
+    asks="New frames of the molecules that trained, close to frames that trained: nothing is asked of other molecules.",
+)
+def group_by_row(task: Task) -> Grouping:
+    """Every row a group of its own, where all rows are geometries of one molecule or of few."""
+    return Grouping(task.rows, np.arange(len(task.rows)))
+
+
+@register_split(
+    "group",
     "scaffold/balanced",
     "Murcko scaffolds kept whole, large ones in train, the rest at random",
     MURCKO,

@@ -94,7 +94,7 @@ def split_table(
             raise EmptyError(
                 f"the split {splitter!r} would leave {name} empty: {n_rows} usable rows"
                 + ("" if n_groups is None else f" in {n_groups} groups that stay whole"),
-                hint=_advice(name, asked, known.name, n_rows if n_groups is None else n_groups),
+                hint=_advice(name, asked, known.name, n_rows if n_groups is None else n_groups) + _of_frames(table),
             )
     split = freeze(task, known, usable, parts, n_groups, parts.told)
     if known.reproduces and split.leaks and not quiet:
@@ -114,6 +114,12 @@ def fewest_rows(fractions: Sequence[float]) -> int:
     edges = np.rint(np.cumsum([0.0, *share]) * sizes[:, None])
     enough = (np.diff(edges)[:, share > 0] > 0).all(axis=1)
     return int(sizes[~enough].max(initial=0)) + 1
+
+
+def _of_frames(table: Table) -> str:
+    """The way out of a table of one molecule in many geometries."""
+    shapes = any(entity.kind == "geometry" for entity in table.entities)
+    return "; frames of a trajectory are divided by random/frames" if shapes else ""
 
 
 def _advice(name: str, fractions: tuple[float, float, float], splitter: str, n_groups: int) -> str:
