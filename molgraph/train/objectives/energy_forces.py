@@ -24,7 +24,7 @@ from molgraph.train.samples import Sample
     "energy-forces",
     summary="an energy and the forces on atoms, which are its gradient",
     paper="Schuett et al. 2017, NeurIPS 30:991, training with energies and forces",
-    command="molgraph data trajectory CCO -o md.npz && molgraph train md.npz -t energy -m schnet "
+    command="molgraph data trajectory CCO -o md.npz && molgraph train md.npz -t E -m schnet "
     "--objective energy-forces --split random/frames",
 )
 class EnergyForces(Objective):
