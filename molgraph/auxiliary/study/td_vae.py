@@ -25,7 +25,7 @@ from molgraph.data.table import Table
 from molgraph.study.study import SECONDS, Control, Findings, Study, Subject
 from molgraph.train.runtime import torch_settings
 
-FIRST = 5  # frames that a belief has seen, at least
+FIRST, PAST = 5, 16  # frames that a belief has seen: at least, and those of a prediction
 BATCH, RATE, DRAWS = 32, 0.01, 100  # windows of a step, the first learning rate, samples of a prediction
 LEAST, HIDDEN = 8, 32  # windows of each part of a series; width of the belief
 
@@ -40,9 +40,7 @@ class TDVAE(nn.Module):
     belief to forget (the bound is not tight where ``b2`` knows more than ``b1`` and ``x2``).
 
     Args:
-        d: width of a frame.
-        d_latent: width of the state z.
-        d_hidden: width of the belief and of hidden layers.
+        d, d_latent, d_hidden: widths of a frame, of the state z, and of the belief and hidden layers.
         reach: frames that are jumped, at most.
         weight: of the temporal-difference terms, those of ``p_T``; 0 leaves persistence.
     """
@@ -129,8 +127,7 @@ def train_td_vae(windows: np.ndarray, model: TDVAE, *, steps: int, seconds: floa
             left_out="several layers of states; images; the generator of whole sequences",
             off="td-vae(weight=0)",
             beside=("persistence", "the mean"),
-            command="molgraph data trajectory CCCC --every 40 --steps 80000 -o traj.npz && "
-            "molgraph study td-vae traj.npz -o ahead.csv",
+            command="molgraph data trajectory CCCC --every 40 -o traj.npz && molgraph study td-vae traj.npz -o ahead.csv",
         ),
     ),
 )
@@ -143,24 +140,21 @@ class TDVAEStudy(Study):
 
     Args:
         reach: frames ahead, at most.
-        past: frames that a prediction sees.
         steps: of training.
-        d_latent: width of the state.
-        weight: of the temporal-difference terms.
+        d_latent, weight: width of the state; weight of the temporal-difference terms.
     """
 
-    small = MappingProxyType({"steps": 80, "past": 8})
+    small = MappingProxyType({"steps": 80})
 
     def __init__(
         self,
         *,
         reach: Annotated[int, Range(1, 100)] = 8,
-        past: Annotated[int, Range(FIRST, 1000)] = 16,
         steps: Count = 1500,
         d_latent: Width = 4,
         weight: NotNegative = 1.0,
     ) -> None:
-        self.reach, self.past, self.steps, self.d_latent, self.weight = reach, past, steps, d_latent, weight
+        self.reach, self.steps, self.d_latent, self.weight = reach, steps, d_latent, weight
 
     def run(self, subject: Subject, *, seed: int = 0, seconds: float = SECONDS) -> Findings:
         """Train three times: on the frames, and on both controls."""
@@ -173,8 +167,8 @@ class TDVAEStudy(Study):
         frame, done = self.errors(series, seed, seconds / 3)
         positive, negative = (self.errors(each, seed, seconds / 3)[0] for each in controls)
         last, first, least = frame.iloc[-1], positive["error"].iloc[0], negative["error"].min()
-        sentence = f"{self.reach} frames ahead the error of {what} is {last['error']:.2f} standard deviations"
-        sentence += f", beside {last['persistence']:.2f} of persistence and {last['mean']:.2f} of the mean."
+        sentence = f"{self.reach} frames ahead the error of {what} is {last['error']:.2f} standard deviations, beside "
+        sentence += f"{last['persistence']:.2f} of persistence and {last['mean']:.2f} of the mean."
         return Findings(
             f"TD-VAE of {len(series):,} frames", sentence, frame,
             Control("a noisy autoregressive series, 1 ahead", "below 0.95", f"{first:.2f}", first < 0.95),
@@ -184,9 +178,9 @@ class TDVAEStudy(Study):
 
     def errors(self, series: np.ndarray, seed: int, seconds: float) -> tuple[pd.DataFrame, int]:
         """A row for each number of frames ahead, of the last 30% of a series; and the steps of training."""
-        cut, length = round(0.7 * len(series)), self.past + self.reach
+        cut, length = round(0.7 * len(series)), PAST + self.reach
         if len(series) - cut < length + LEAST:
-            words = f"{len(series)} frames are too few to predict {self.reach} ahead from {self.past}"
+            words = f"{len(series)} frames are too few to predict {self.reach} ahead"
             raise EmptyError(words, hint=f"give {round((length + LEAST) / 0.3) + 1} frames, or a smaller reach")
         deviation = series[:cut].std(axis=0)
         scaled = (series - series[:cut].mean(axis=0)) / np.where(deviation > 1e-9, deviation, 1.0)
@@ -195,10 +189,10 @@ class TDVAEStudy(Study):
         with torch_settings(1, derive(seed, "td-vae")):
             model = TDVAE(series.shape[1], self.d_latent, HIDDEN, self.reach, self.weight)
             done = train_td_vae(train, model, steps=self.steps, seconds=seconds)
-            past, rows = torch.from_numpy(test[:, : self.past].astype(np.float32)), []
+            past, rows = torch.from_numpy(test[:, :PAST].astype(np.float32)), []
             for ahead in range(1, self.reach + 1):
-                draws, truth = model.predict(past, ahead).numpy(), test[:, self.past + ahead - 1]
-                guesses = {"error": draws.mean(axis=0), "persistence": test[:, self.past - 1], "mean": 0 * truth}
+                draws, truth = model.predict(past, ahead).numpy(), test[:, PAST + ahead - 1]
+                guesses = {"error": draws.mean(axis=0), "persistence": test[:, PAST - 1], "mean": 0 * truth}
                 row = {name: float(np.sqrt(np.mean((each - truth) ** 2))) for name, each in guesses.items()}
                 low, high = np.quantile(draws, (0.05, 0.95), axis=0)
                 inside = float(np.mean((low <= truth) & (truth <= high)))
