@@ -23,7 +23,7 @@ from molgraph.train.samples import Sample
     "objective",
     "energy-forces",
     summary="an energy and the forces on atoms, which are its gradient",
-    paper="Schuett et al. 2017, NeurIPS 30:991, training with energies and forces",
+    paper="Schuett et al. 2017, NeurIPS 30:991",
     command="molgraph data trajectory CCO -o md.npz && molgraph train md.npz -t E -m schnet "
     "--objective energy-forces --split random/frames",
 )
@@ -31,9 +31,9 @@ class EnergyForces(Objective):
     """``energy (E - E')^2 / s^2 + force / n sum_i |F_i + dE'/dr_i|^2 / s^2`` of a geometry of n atoms.
 
     Schuett et al. 2017, "SchNet: a continuous-filter convolutional neural network for modeling quantum interactions",
-    section 5.3. ``E'`` is the predicted energy and ``s`` the standard deviation of the training energies, so that the
-    first term is the loss of ``supervised``. The forces are the exact gradient of a scalar, so that they conserve
-    energy. A geometry without forces, or an atom whose force is NaN, counts with its energy alone.
+    the loss of energies and forces. ``E'`` is the predicted energy and ``s`` the standard deviation of the training
+    energies, so that the first term is the loss of ``supervised``. The forces are the exact gradient of a scalar, so
+    that they conserve energy. A geometry without forces, or an atom whose force is NaN, counts with its energy alone.
 
     Use it where a calculation gives forces beside energies: a molecule of n atoms then has 3 n + 1 labels. Known
     limits: a step takes about three times as long; the network must be smooth, so the head's hidden layers have silu
