@@ -147,7 +147,7 @@ class TDVAEStudy(Study):
         self,
         *,
         reach: Annotated[int, Range(1, 100)] = 8,
-        steps: Count = 1500,
+        steps: Count = 600,
         d_latent: Width = 4,
         weight: NotNegative = 1.0,
     ) -> None:
