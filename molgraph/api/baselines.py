@@ -153,6 +153,8 @@ def add_descriptors(config: RunConfig, method: Method, table: Table) -> Method:
         described = core.model_name == USUAL_MODEL and _of_molecules(table) and len(table) <= MOST_DESCRIBED
     if not described or core.get_params().get("descriptors") != "none":
         return method
+    if get("head", core.get_params()["head"]).reads_atoms:  # which reads no descriptors
+        return method
     logger.info("%s reads RDKit's descriptors too; to leave them out: -s params.descriptors=none", core.model_name)
     return method.set_params(descriptors="rdkit") if core is method else method_of(config, descriptors="rdkit")
 

@@ -11,6 +11,7 @@ from scipy.spatial import cKDTree
 from molgraph.base.packed import offsets_of
 from molgraph.base.registry import register
 from molgraph.base.table import OK, UNREADABLE, EntityKind
+from molgraph.chem.elements import SYMBOLS
 from molgraph.data.content import value_digest
 from molgraph.data.featuriser import Featuriser, is_absent
 from molgraph.data.graph_store import GraphStore, InputSpec, Level
@@ -40,6 +41,7 @@ class Geometries(Featuriser):
     kind: ClassVar[EntityKind] = "geometry"
     versions = ("geometry.1",)
     examples = (WATER, METHANE)
+    elements = SYMBOLS
 
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One row an atom; numbers or positions that make no geometry are ``unreadable``."""

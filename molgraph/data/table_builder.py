@@ -78,7 +78,7 @@ def build(
     Columns of numbers are numbers already, NaN where a cell is odd.
     """
     columns, n, start = chunk.columns, len(chunk), chunk.start
-    judged = [_judge(Entities(name, kind, _values(columns[name])), columns[name]) for name, kind in plan.entities]
+    judged = [_judge(Entities(name, kind, _values(columns[name], kind)), columns[name]) for name, kind in plan.entities]
     entities = tuple(entity for entity, _ in judged)
     status, reason = np.full(n, OK, dtype=object), np.full(n, "", dtype=object)
     for entity, wrong in reversed(judged):  # the first column's reason is the one that stays
@@ -149,9 +149,9 @@ def _lists(
     return {name: Packed.of(each) for name, each in cells.items()}
 
 
-def _values(column: pa.ChunkedArray) -> np.ndarray:
+def _values(column: pa.ChunkedArray, kind: EntityKind) -> np.ndarray:
     """A column's cells as text, or as the bytes of geometries that a reader made."""
-    if not pa.types.is_binary(column.type):
+    if kind != "geometry" or not pa.types.is_binary(column.type):
         return cols.as_text(column)
     out = np.empty(len(column), dtype=object)
     out[:] = column.to_pylist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated
 
@@ -15,7 +16,7 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
-from molgraph.nn.basis import GaussianBasis, cosine_cutoff
+from molgraph.nn.basis import GaussianBasis, cosine_cutoff, safe_norm
 from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import make_activation
 from molgraph.nn.propagate import propagate
@@ -27,7 +28,14 @@ from molgraph.nn.relation import Relation
     "schnet",
     tags=("3d",),
     systems=(
-        SystemCard("schnet", left_out="a contribution of each atom: the head reads the sum of their states"),
+        SystemCard(
+            "schnet",
+            left_out="crystals, and forces in its loss",
+            off="-s params.cutoff_angstrom=0.1",  # no atom is nearer: what is left are contributions by element
+            beside=("summed states", "composition alone"),
+            command="molgraph train dataset:gdb7_3d -m schnet -s params.head=atomwise",
+            modules=("molgraph.nn.heads.atomwise", "molgraph.train.references", "molgraph.nn.basis"),
+        ),
         SystemCard(
             "siren",
             left_out="images, sounds and differential equations; the hypernetwork",
@@ -48,10 +56,12 @@ class SchNet(AtomEncoder):
     ``x_i <- x_i + W ssp(W sum_j (W x_j) * filter(d_ij))`` with ``filter(d) = ssp(W ssp(W basis(d))) cos_cutoff(d)`` and
     ``ssp(x) = ln(exp(x) / 2 + 1 / 2)``. Invariant under rotation, translation and reflection; smooth at the cutoff.
 
-    The paper sums a contribution of each atom. Here the head reads the sum of the atoms' states, so that its answer is
-    not extensive: two copies far apart have not twice the value of one.
+    For energies, and other numbers that grow with the molecule, add ``params.head=atomwise``, the paper's sum of a
+    contribution of each atom: two copies far apart then have twice the energy of one. The usual head reads the readout
+    of the graph, which is not extensive by ``sum`` either. It is the one for numbers that do not grow with the
+    molecule: with ``params.readout=mean``, or with ``set2set`` where a few atoms decide, as for orbital energies.
 
-    Use it where positions are known and matter, as for energies. Known limits: it sees distances alone, so mirror
+    Use it where positions are known and matter. Known limits: it sees distances alone, so mirror
     images are one to it, and so are neighbourhoods whose distances agree while their angles differ.
 
     Args:
@@ -70,6 +80,7 @@ class SchNet(AtomEncoder):
     """
 
     reads = ("geometry",)
+    stacked = True
     needs = ("atom", "atom.position")
     small = MappingProxyType({"d_hidden": 8, "n_basis": 8})
 
@@ -103,15 +114,13 @@ class SchNet(AtomEncoder):
     def states(self, batch: GraphBatch) -> list[Float[Tensor, "n_atoms d"]]:
         """The atoms' states after each block, float [n_atoms, d]."""
         near, members = relations.radius(batch, self.cutoff), relations.members(batch)
-        distance = (
-            relations.pair_vectors(near, batch["atom"].arrays["position"]).norm(dim=1).to(self.embed.weight.dtype)
-        )
+        distance = safe_norm(relations.pair_vectors(near, batch["atom"].arrays["position"])).to(self.embed.weight.dtype)
         basis, fade = self.basis(distance), cosine_cutoff(distance, self.cutoff).unsqueeze(1)
-        layers = [self.embed(batch.features("atom"))]
-        for block, norm in zip(self.blocks, self.norms, strict=True):
-            h = layers[-1]
-            layers.append(h + norm(block(h, near, basis, fade), members))
-        return layers[1:]
+
+        def layer(t: int, h: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+            return h + self.norms[t](self.blocks[t](h, near, basis, fade), members)
+
+        return self.through([partial(layer, t) for t in range(len(self.blocks))], self.embed(batch.features("atom")))
 
 
 class _Block(nn.Module):

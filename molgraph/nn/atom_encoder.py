@@ -51,6 +51,9 @@ class AtomEncoder(Encoder):
     bonds ahead, where it reads any.
     """
 
+    #: whether its layers, of one width, are run by ``through``
+    stacked: bool = False
+
     def read_by(self, readout: str, d: int) -> None:
         """Read states of width ``d`` out by a registered readout, such as ``set2set(steps=5)``."""
         self.readout = make_part("readout", readout, d)
@@ -67,6 +70,19 @@ class AtomEncoder(Encoder):
         """Make the relations along bonds and from atoms to graphs ahead."""
         _ = relations.bonds(batch).transpose, relations.members(batch)
 
+    def through(
+        self, layers: Sequence[Callable[[Tensor], Tensor]], h: Float[Tensor, "rows d"]
+    ) -> list[Float[Tensor, "_ d"]]:
+        """The states after each layer: one layer after the other, or as the option ``stack`` says."""
+        for option in self.options:
+            if option.key == "stack":
+                return option.run(layers, h)
+        states = []
+        for layer in layers:
+            h = layer(h)
+            states.append(h)
+        return states
+
     def pool(self, found: SharedStates) -> Pooled:
         """One state a graph, by the readout."""
         graphs, penalties = self.readout(found.h if found.read is None else found.read, found.to_graphs)
@@ -78,8 +94,6 @@ class AtomEncoder(Encoder):
         if not isinstance(found, SharedStates):
             members, steps = relations.members(batch), found if isinstance(found, list) else [found]
             found = SharedStates(steps[-1], members, lambda h: h, [(h, members) for h in steps[: len(self.d_layers)]])
-        for option in self.options:
-            found = option.states(found)
         pool = self.pool
         for option in reversed(self.options):
             pool = partial(option.pool, pool)

@@ -38,3 +38,13 @@ class GaussianBasis(nn.Module):
 def cosine_cutoff(distance: Float[Tensor, " p"], cutoff: float) -> Float[Tensor, " p"]:
     """``(cos(pi d / cutoff) + 1) / 2`` below the cutoff, 0 beyond: smooth in value and slope at the cutoff."""
     return 0.5 * (torch.cos(math.pi * distance / cutoff) + 1) * (distance < cutoff)
+
+
+def safe_norm(x: Float[Tensor, ...], dim: int = 1) -> Float[Tensor, ...]:
+    """The length of vectors along ``dim``, 1e-6 or more: gradients of any order are finite, and 0 at length 0.
+
+    Example:
+        >>> safe_norm(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
+        [5.0, 9.999999974752427e-07]
+    """
+    return x.square().sum(dim).clamp(min=1e-12).sqrt()

@@ -17,7 +17,7 @@ from molgraph.nn.atom_encoder import Pooled, SharedStates
 from molgraph.nn.encoder import Encoded, Encoder
 
 #: hyper-parameters that name a block option, in the order in which options stand around an encoder
-KEYS = ("positions", "frames", "symbols", "exit")
+KEYS = ("positions", "frames", "symbols", "stack", "exit")
 
 
 class BlockOption(nn.Module):
@@ -25,13 +25,11 @@ class BlockOption(nn.Module):
 
     A subclass names its hyper-parameter in ``key``, one of ``KEYS``, takes its settings as keyword arguments, and
     overrides what it changes: the features that the encoder is built for (``widen``), the batch that it reads
-    (``change``), the whole pass (``around``), the states of its rows (``states``) or how these become one state a
-    graph (``pool``). A subclass with layers makes them in ``build``. An encoder that cannot take it is refused by name.
+    (``change``), the whole pass (``around``), or how the states of rows become one state a graph (``pool``, of an
+    ``AtomEncoder``). One with layers makes them in ``build``. An encoder that cannot take it is refused by name.
     """
 
     key: ClassVar[str]
-    #: whether it calls for an encoder whose rows are atoms (``AtomEncoder``)
-    atoms: ClassVar[bool] = False
 
     @classmethod
     def missing(cls, encoder: type[Encoder], spec: InputSpec) -> str:
@@ -42,8 +40,9 @@ class BlockOption(nn.Module):
         """What the graphs hold once ``change`` has changed them."""
         return spec
 
-    def build(self, encoder: Encoder) -> None:
-        """Make the layers, from the widths of an encoder that has just been built; none by default."""
+    def build(self, encoder: Encoder) -> str:
+        """Make the layers, from the widths of a new encoder; or what it lacks, as ``missing`` says it."""
+        return ""
 
     def change(self, batch: GraphBatch) -> GraphBatch:
         """The batch that the encoder reads in place of this one."""
@@ -52,10 +51,6 @@ class BlockOption(nn.Module):
     def around(self, call: Callable[..., Encoded], batch: GraphBatch, rows: bool) -> Encoded:
         """The encoder's answer: ``call(batch, rows=rows)``, once or several times."""
         return call(self.change(batch), rows=rows)
-
-    def states(self, found: SharedStates) -> SharedStates:
-        """The states of rows that are pooled and given in place of the encoder's."""
-        return found
 
     def pool(self, call: Callable[[SharedStates], Pooled], found: SharedStates) -> Pooled:
         """One state a graph, with penalties: ``call(found)`` is the encoder's own."""
@@ -102,17 +97,20 @@ def with_options(
     Raises:
         UnsupportedError: an option that this encoder cannot take.
     """
-    made = [make_part("block", text) for text in options.values()]
-    for option, text in zip(made, options.values(), strict=True):
-        if lacking := option.missing(encoder, spec):
-            words = f"{owner} cannot take {option.key}={text}: it {lacking}"
-            raise UnsupportedError(words, hint="leave it out, or choose another model")
+    made: list[BlockOption] = [make_part("block", text) for text in options.values()]
     wide = spec
     for option in made:
+        _refuse(owner, option, option.missing(encoder, spec))
         wide = option.widen(wide)
     built = make(wide)
     for option in made:
-        option.build(built)
+        _refuse(owner, option, option.build(built))
     if made:
         built.block_options = nn.ModuleList(made)
     return built
+
+
+def _refuse(owner: str, option: BlockOption, lacking: str) -> None:
+    if lacking:
+        words = f"{owner} cannot take an option of {option.key}: it {lacking}"
+        raise UnsupportedError(words, hint="leave it out, or choose another model")

@@ -65,7 +65,7 @@ class GraphMethod(Method):
             ``dmpnn+deepdta`` for molecules and proteins.
         params: that encoder's own hyper-parameters.
         head: from graph (and descriptors) to targets, a registered head with its settings; ``gaussian`` predicts a
-            variance beside each number (``molgraph models --kind head``).
+            variance beside each number, ``atomwise`` sums contributions of atoms (``molgraph models --kind head``).
         head_width: width of the perceptron from graph (and descriptors) to targets.
         head_layers, head_dropout: its layers, and the probability of dropping a value while training.
         seed: seed of the weights, the order of the rows and dropout; the same seed gives the same model on one machine.
@@ -215,8 +215,7 @@ class GraphMethod(Method):
         """Weights and scales as arrays; hyper-parameters, targets and featuriser as JSON."""
         fitted = self.ready()
         outputs = fitted.outputs if fitted.network.has_head else Outputs((), np.zeros(0), np.ones(0))
-        arrays = stored_weights(fitted.network)
-        arrays |= {"target.mean": outputs.mean, "target.scale": outputs.scale}
+        arrays = stored_weights(fitted.network) | outputs.to_arrays()
         arrays |= {"feature.mean": fitted.descriptors.mean, "feature.scale": fitted.descriptors.scale}
         here = {"store": None, "init": None}  # no path of this machine
         meta = {

@@ -18,6 +18,7 @@ from molgraph.base.table import LevelName, Target
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.data.levels import level_of
+from molgraph.nn import relations
 from molgraph.nn.block import KEYS, split_options, with_options
 from molgraph.nn.encoder import Encoded, Encoder, check_input
 from molgraph.nn.joiners import Joiner, JoinPart
@@ -32,7 +33,7 @@ class Network(nn.Module):
     Args:
         encoders: one for each entity column; each gives one state a graph.
         joiner: the states of a row's entities to one state; None for one entity column.
-        head: reads that state and the row's descriptors.
+        head: reads that state and the row's descriptors; or the states of atoms (``Head.reads_atoms``).
         level: ``row``; or ``atom`` or ``bond``, whose states the head reads in place of the joined one. A bond's
             state is the sum of its atoms' states, beside the bond's features.
     """
@@ -60,6 +61,11 @@ class Network(nn.Module):
         """Whether it gives more than the states of rows."""
         return not isinstance(self.head, nn.Identity)
 
+    @property
+    def reads_atoms(self) -> bool:
+        """Whether its head is given the states of atoms in the place of those of rows."""
+        return self.has_head and self.head.reads_atoms
+
     def prepare(self, sample: Sample) -> None:
         """Make the batches' index work ahead."""
         for encoder, part in zip(self.encoders, sample.parts, strict=True):
@@ -74,13 +80,16 @@ class Network(nn.Module):
 
     def encode(self, sample: Sample, *, rows: bool = False) -> list[Encoded]:
         """The states of each entity column; with ``rows``, those of rows even where the head reads none."""
-        rows = rows or self.level != "row" or (self.joiner is not None and self.joiner.needs_rows)
+        rows = rows or self.level != "row" or self.reads_atoms or (self.joiner is not None and self.joiner.needs_rows)
         return [make(part.batch, rows=rows) for make, part in zip(self.encoders, sample.parts, strict=True)]
 
     def answer(self, encoded: Sequence[Encoded], sample: Sample) -> Tensor:
         """Raw outputs, float [n, d_out], from the states of each entity column."""
-        extra = sample.extra
-        if self.level != "row":
+        extra, members = sample.extra, {}
+        if self.reads_atoms:
+            state = _atoms(encoded[0])
+            members = {"members": relations.members(sample.parts[0].batch)}
+        elif self.level != "row":
             state, row = self._below(encoded[0], sample.parts[0].batch)
             extra = None if extra is None else extra.index_select(0, row)
         elif self.joiner is None:
@@ -93,11 +102,11 @@ class Network(nn.Module):
         if not self.has_head:
             return state.to(wide)
         with torch.autocast(state.device.type, enabled=False):
-            return self.head(state.to(wide), None if extra is None else extra.to(state.dtype).to(wide))
+            return self.head(state.to(wide), None if extra is None else extra.to(state.dtype).to(wide), **members)
 
     def _below(self, encoded: Encoded, batch: GraphBatch) -> tuple[Tensor, Tensor]:
         """The states of a batch's atoms or bonds, and the row of each."""
-        h = next(rows.h for rows in encoded.rows if rows.level == "atom")
+        h = _atoms(encoded)
         if self.level == "atom":
             return h, batch.graph_of("atom")
         once = bonds_once(batch)
@@ -105,6 +114,11 @@ class Network(nn.Module):
         ends = h.index_select(0, source) + h.index_select(0, target)
         features = batch.features("bond").index_select(0, once).to(h.dtype)
         return torch.cat([ends, features], dim=1), batch.graph_of("bond").index_select(0, once)
+
+
+def _atoms(encoded: Encoded) -> Tensor:
+    """float [n_atoms, d]: the states of atoms."""
+    return next(rows.h for rows in encoded.rows if rows.level == "atom")
 
 
 def bonds_once(batch: GraphBatch) -> Tensor:
@@ -154,8 +168,26 @@ def build_network(
         part = read_part(head, "head")
         make = registry.get("head", part.name)
         how = settings_of(make, part, first=2)
+        if make.reads_atoms:
+            _check_atoms(part.name, encoders, inputs, d_extra)
+            d_state = encoders[0].d_rows
         network.head = _build(make, {**usual, **how}, f"the head {part.name}", d_state + d_extra, targets)
     return network
+
+
+def _check_atoms(head: str, encoders: Sequence[Encoder], inputs: Sequence[Input], d_extra: int) -> None:
+    """Refuse what a head that reads the states of atoms does not read, and encoders that give none."""
+    if len(encoders) > 1:
+        read = " and ".join(f"{each.column} ({each.kind})" for each in inputs)
+        words, hint = f"the atoms of one column, and the model reads {read}", "name one column: --input COLUMN"
+    elif not encoders[0].d_rows or "atom" not in inputs[0].spec.widths:
+        words = f"the states of atoms, which {inputs[0].encoder} does not give"
+        hint = "choose another model, such as schnet for atoms in space or dmpnn for molecules"
+    elif d_extra:
+        words, hint = "the states of atoms, and no descriptors of a molecule", "leave descriptors and features out"
+    else:
+        return
+    raise UnsupportedError(f"the head {head} reads {words}", hint=hint)
 
 
 def _joiner(name: str, encoders: Sequence[Encoder], inputs: Sequence[Input], params: Mapping[str, Any]) -> Joiner:

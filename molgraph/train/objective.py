@@ -205,7 +205,7 @@ class Supervised(Objective):
     def __init__(self, outputs: Outputs, *, penalties: Mapping[str, NotNegative] | None = None) -> None:
         super().__init__()
         self.penalties = penalties or {}
-        self.unused_parameters = outputs.level != "row"  # those of a readout
+        self.unused_parameters = outputs.level != "row" or outputs.references is not None  # those of a readout
         self.kinds = tuple((t.kind, s.start, s.stop) for t, s in zip(outputs.targets, outputs.slices, strict=True))
         kinds = {kind for kind, _, _ in self.kinds}
         self.valid_parts = ("accuracy",) if kinds and kinds <= {"binary", "multiclass"} else ()

@@ -21,6 +21,7 @@ from molgraph.data.levels import labelled, level_of, pooled
 from molgraph.data.table import OK, Table
 from molgraph.data.target_json import notes_of
 from molgraph.data.view import View
+from molgraph.nn.head import check_head
 from molgraph.train.atom_targets import check_level, label_places, label_sizes, mark_sizes
 from molgraph.train.checkpoint import fingerprint
 from molgraph.train.inputs import (
@@ -34,6 +35,7 @@ from molgraph.train.inputs import (
     viewed_columns,
 )
 from molgraph.train.outputs import ClassWeights, DescriptorScale, Outputs, class_tables, label_weights
+from molgraph.train.references import counts_of, mark_unknown
 from molgraph.train.samples import Samples
 
 NO_UNLABELLED = (
@@ -76,7 +78,8 @@ def prepare(
     ``recipe`` is what a checkpoint must have in common with this fit, ``cache`` a folder that keeps graphs between
     fits. Without ``targets`` every row that can be read is learned from; with ``unlabelled`` the readable rows without
     a label come along, which no scale is taken from. ``specs``: what an encoder's graphs hold, where that is given.
-    ``views``: through which training sees its rows.
+    ``views``: through which training sees its rows. The recipe's head says whether a least-squares value of each
+    element is taken off the targets in the place of their mean.
 
     Raises:
         DataError: nothing can be learned from the table, or the two tables do not fit together.
@@ -86,6 +89,7 @@ def prepare(
         table, valid = _bare(table), None if valid is None else _bare(valid)
     chosen = choose_columns(table, encoder, columns)
     check_level(level_of(table.targets), chosen)
+    references = targets and check_head(recipe.get("head", "perceptron"), table.targets).references
     if len(chosen) == 1 and recipe.get("joiner", "concat") != "concat":
         words = f"{recipe['joiner']} joins several columns, and the model reads one: {chosen[0][0].name}"
         raise UnusedSettingError(words, hint="leave params.joiner out")
@@ -96,7 +100,10 @@ def prepare(
     part = _learnable(table, inputs, graphs, readable, unlearned)
     if not len(part.table):
         raise EmptyError("no row of the table can be read", hint="look at the reasons: molgraph data audit FILE")
-    outputs = Outputs.fit(table.targets, part.y, unlearned, part.weights)
+    counts = counts_of(inputs, graphs) if references else None
+    outputs = Outputs.fit(
+        table.targets, part.y, unlearned, part.weights, None if counts is None else counts[part.graph[:, 0]]
+    )
     descriptors = DescriptorScale.fit(part.table.features, part.table.feature_names, part.table.weights).unit_rows()
     classes = class_tables(table.targets, part.y, class_weights)
 
@@ -106,7 +113,8 @@ def prepare(
             weights = np.ones((len(part.y), 1), np.float32)
         extra = descriptors.apply(part.table.features, part.table.feature_names)
         stores = tuple(made.store for made in graphs)
-        return Samples(stores, part.graph, extra, outputs.labels(part.y), weights, part.offsets)
+        atoms = counts_of(inputs, graphs)[part.graph[:, 0]] if references else None
+        return Samples(stores, part.graph, extra, outputs.labels(part.y, atoms), weights, part.offsets)
 
     train, held = samples(part, graphs), None
     rest = _without_labels(table, graphs, readable, unlearned) if unlabelled else None
@@ -114,7 +122,9 @@ def prepare(
         train = _with_unlabelled(train, samples(rest, graphs))
     train = replace(train, views=viewed_columns(views, table, inputs, graphs))
     if valid is not None:
-        judged = input_graphs(valid, inputs, cache=cache)
+        judged: Sequence[CachedGraphs] = input_graphs(valid, inputs, cache=cache)
+        if outputs.references is not None:
+            judged = mark_unknown([outputs.references], inputs, judged)
         rows, more = _judged(valid, inputs, judged, outputs)
         unread += more
         held = samples(rows, judged) if len(rows.table) else None
