@@ -60,7 +60,7 @@ class EnergyForces(Objective):
             words = f"energy-forces learns one target, the energy of a row, and these are asked for: {names}"
             raise UnsupportedError(words, hint="name the energy alone: -t energy")
         self.energy, self.force, self.scale = energy, force, float(outputs.scale[0])
-        self.unused_parameters = energy == 0  # the last bias
+        self.unused_parameters = energy == 0 or outputs.references is not None  # the last bias; those of a readout
 
     @classmethod
     def check_inputs(cls, inputs: Sequence[Input]) -> None:
