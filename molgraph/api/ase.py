@@ -14,6 +14,7 @@ from molgraph.api.prediction import energy_network, load
 from molgraph.base.errors import CellError, MissingOptionError, UnknownNameError, UnsupportedError, nearest
 from molgraph.base.optional import need
 from molgraph.data.batch import collate
+from molgraph.data.composition import compositions
 from molgraph.data.featurize_geometry import Geometries
 from molgraph.data.graph_values import Geometry
 from molgraph.data.table import OK
@@ -88,11 +89,16 @@ def evaluate(fitted: FittedNetworks, numbers: np.ndarray, positions: np.ndarray)
     store = Geometries().featurise([Geometry(numbers, positions)])
     if store.status[0] != OK:
         raise CellError(f"the atoms cannot be used: {store.reason[0]}", hint="look at their positions")
+    counts, references = None, fitted.outputs.references
+    if references is not None:
+        counts = compositions(store, Geometries())
+        if counts[:, ~references.known].any():
+            raise CellError("an atom is of an element that the model never saw", hint="train it on such molecules")
     batch = collate(store, np.arange(1))
     table = batch["atom"].table
     assert table is not None
     batch = batch.with_level("atom", table=table.double(), position=torch.from_numpy(np.array(positions, np.float64)))
     sample = Sample((InputBatch(batch, None),), None, None, None)
     fitted.network.prepare(sample)
-    energy, forces = energies_and_forces(fitted, sample)
-    return float(energy[0]), forces.numpy()
+    energies, forces = energies_and_forces(fitted, sample, counts)
+    return float(energies[0]), forces

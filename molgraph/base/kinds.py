@@ -26,6 +26,7 @@ KINDS: dict[str, Kind] = {
     "view": Kind(("molgraph.data.views.*",), "--views '{name}(NAME=VALUE)'"),
     "readout": Kind(("molgraph.nn.*readouts",), "--set 'params.readout={name}(NAME=VALUE)'"),
     "norm": Kind(("molgraph.nn.*norms",), "--set 'params.norm={name}(NAME=VALUE)'"),
+    "basis": Kind(("molgraph.nn.*basis",), "--set 'params.basis={name}(NAME=VALUE)'"),
     "sequence": Kind(("molgraph.nn.sequences.*",), "--set 'params.sequence={name}(NAME=VALUE)'"),
     "bottleneck": Kind(("molgraph.nn.bottlenecks.*",), "--set 'params.posterior={name}(NAME=VALUE)'"),
     "head": Kind(("molgraph.nn.heads.*",), "--set 'params.head={name}(NAME=VALUE)'"),

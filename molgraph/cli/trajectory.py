@@ -30,7 +30,7 @@ def trajectory(
     Examples:
         molgraph data trajectory CCO -o md.npz
         molgraph data trajectory CCO -o hot.npz --temperature 600 --steps 50000
-        molgraph train md.npz -t energy -m schnet --objective energy-forces --split frames
+        molgraph train md.npz -t E -m schnet --objective energy-forces --split random/frames
     """
     check_writable(out)
     check_ending(out, ".npz")

@@ -9,6 +9,7 @@ from typing import Annotated
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from molgraph.base.parts import make_part
 from molgraph.base.ranges import INNER_LIMIT, Range, Width
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
@@ -16,7 +17,7 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
-from molgraph.nn.basis import GaussianBasis, cosine_cutoff, safe_norm
+from molgraph.nn.basis import cosine_cutoff, safe_norm
 from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import make_activation
 from molgraph.nn.propagate import propagate
@@ -30,7 +31,7 @@ from molgraph.nn.relation import Relation
     systems=(
         SystemCard(
             "schnet",
-            left_out="crystals, and forces in its loss",
+            left_out="crystals",
             off="-s params.cutoff_angstrom=0.1",  # no atom is nearer: what is left are contributions by element
             beside=("summed states", "composition alone"),
             command="molgraph train dataset:gdb7_3d -m schnet -s params.head=atomwise",
@@ -61,22 +62,21 @@ class SchNet(AtomEncoder):
     of the graph, which is not extensive by ``sum`` either. It is the one for numbers that do not grow with the
     molecule: with ``params.readout=mean``, or with ``set2set`` where a few atoms decide, as for orbital energies.
 
-    Use it where positions are known and matter. Known limits: it sees distances alone, so mirror
-    images are one to it, and so are neighbourhoods whose distances agree while their angles differ.
+    Known limits: it sees distances alone, so mirror images are one to it, and so are neighbourhoods whose distances
+    agree while their angles differ.
 
     Args:
         spec: what the graphs hold.
         d_hidden: width of an atom's state.
         depth: interaction blocks.
         cutoff_angstrom: radius within which atoms see each other.
-        n_basis: Gaussians between 0 and the cutoff.
+        n_basis, basis: functions of a distance from 0 to the cutoff, and a registered basis; Gaussians in the paper.
         norm: a registered norm, of what each block adds; the paper has none.
         readout: rows to graph, a registered readout.
         activation: behind the linear layers, ``shifted_softplus`` (ssp) in the paper; ``siren``: sines.
 
     Raises:
-        ValueError: a cutoff that is not above 0, fewer than 1 block, or an unknown activation.
-        UsageError: an unknown norm or readout.
+        ValueError: a cutoff of 0, no block, an unknown activation. UsageError: an unknown norm, readout or basis.
     """
 
     reads = ("geometry",)
@@ -95,16 +95,16 @@ class SchNet(AtomEncoder):
         norm: str = "none",
         readout: str = "sum",
         activation: str = "shifted_softplus",
+        basis: str = "gaussian",
     ) -> None:
         super().__init__()
         if not cutoff_angstrom > 0 or depth < 1:
             raise ValueError(f"cutoff_angstrom is {cutoff_angstrom} and depth {depth}: above 0, and 1 or more")
         self.cutoff = cutoff_angstrom
         self.embed = nn.Linear(spec.width("atom"), d_hidden, bias=False)
-        self.basis = GaussianBasis(0.0, cutoff_angstrom, n_basis)
-        self.blocks = nn.ModuleList(_Block(d_hidden, n_basis, activation) for _ in range(depth))
-        self.norms = make_norms(norm, [d_hidden] * depth)
-        self.d_layers = (d_hidden,) * depth
+        self.basis = make_part("basis", basis, 0.0, cutoff_angstrom, n_basis)
+        self.blocks = nn.ModuleList(_Block(d_hidden, self.basis.n, activation) for _ in range(depth))
+        self.norms, self.d_layers = make_norms(norm, [d_hidden] * depth), (d_hidden,) * depth
         self.read_by(readout, d_hidden)
 
     def prepare(self, batch: GraphBatch) -> None:
@@ -132,8 +132,8 @@ class _Block(nn.Module):
         one, two = nn.Linear(n_basis, d), nn.Linear(d, d)
         bend = make_activation(activation, [one, two])
         self.filter = nn.Sequential(one, bend, two, bend)
-        first = nn.Linear(d, d)
-        self.update = nn.Sequential(first, make_activation(activation, [first], first=False), nn.Linear(d, d))
+        three, four = nn.Linear(d, d), nn.Linear(d, d)
+        self.update = nn.Sequential(three, make_activation(activation, [three], first=False), four)
 
     def forward(
         self,

@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from molgraph.base.registry import register
 
-class GaussianBasis(nn.Module):
+
+class Basis(nn.Module):
+    """The base class of bases: distances [p] to ``n`` functions of each, [p, n], smooth and finite at every distance.
+
+    Args:
+        start, stop: the distances between which the functions differ (angstrom).
+        n: number of functions that is asked for; a basis whose settings say how many has another ``n``.
+    """
+
+    def __init__(self, start: float, stop: float, n: int) -> None:
+        super().__init__()
+        self.start, self.stop, self.n = start, stop, n
+
+    @abstractmethod
+    def forward(self, distance: Float[Tensor, " p"]) -> Float[Tensor, "p {self.n}"]:
+        """float [p] to [p, n]."""
+
+
+@register("basis", "gaussian", summary="Gaussians at equal steps", paper="Schuett et al. 2017, NeurIPS 30:991")
+class GaussianBasis(Basis):
     """``exp(-gamma (d - mu_k)^2)`` with centres at equal steps; ``gamma = 1 / (2 step^2)``.
 
     Args:
@@ -24,7 +45,7 @@ class GaussianBasis(nn.Module):
     centres: Float[Tensor, " n"]
 
     def __init__(self, start: float, stop: float, n: int) -> None:
-        super().__init__()
+        super().__init__(start, stop, n)
         if n < 2:
             raise ValueError(f"a basis has at least 2 centres, got {n}")
         self.gamma = 0.5 / ((stop - start) / (n - 1)) ** 2

@@ -15,6 +15,7 @@ from molgraph.data.table import OK, Table
 from molgraph.train.inference import FittedNetworks
 from molgraph.train.inputs import Input, graph_of_rows, input_graphs, row_status
 from molgraph.train.large_graphs import mark_large
+from molgraph.train.references import counts_of, mark_unknown
 from molgraph.train.runtime import resolve_device, torch_settings
 from molgraph.train.samples import InputBatch, Sample, Samples
 
@@ -62,13 +63,19 @@ def check_energy(fitted: FittedNetworks) -> None:
         raise UnsupportedError(words, hint="train it on one number of each geometry")
 
 
-def energies_and_forces(fitted: FittedNetworks, sample: Sample) -> tuple[Tensor, Tensor]:
-    """Energies float [g] and forces float [n_atoms, 3] of a batch, in the target's unit, and that per angstrom."""
+def energies_and_forces(
+    fitted: FittedNetworks, sample: Sample, counts: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Energies float64 [g] and forces float64 [n_atoms, 3] of a batch, in the target's unit, and that per angstrom.
+
+    ``counts``, float64 [g, elements], where the energy has a reference of each element.
+    """
     with torch.inference_mode(False), torch.enable_grad():
         moving, at = with_gradient(sample)
         raw, _ = fitted.network(moving)
-        energy = fitted.network.head.values(raw)[0][:, 0] * float(fitted.outputs.scale[0])
-        return energy.detach() + float(fitted.outputs.mean[0]), forces_of(energy, at)
+        scaled = fitted.network.head.values(raw)[0]
+        forces = forces_of(scaled[:, 0], at).double().numpy(force=True) * fitted.outputs.scale[0]
+        return fitted.outputs.values(scaled.numpy(force=True), counts)[:, 0], forces
 
 
 def table_forces(fitted: FittedNetworks, table: Table, **running: Any) -> list[np.ndarray | None]:
@@ -80,6 +87,9 @@ def table_forces(fitted: FittedNetworks, table: Table, **running: Any) -> list[n
         running: ``device``, ``threads`` and ``predict_batch``, as a prediction has them.
     """
     graphs = mark_large(fitted.network, input_graphs(table, fitted.inputs))
+    if (references := fitted.outputs.references) is not None:
+        graphs = tuple(mark_unknown([references], fitted.inputs, graphs))
+    counts = None if references is None else counts_of(fitted.inputs, graphs)
     status, _ = row_status(table, fitted.inputs, graphs)
     rows, graph, where = (
         np.flatnonzero(status == OK),
@@ -95,8 +105,9 @@ def table_forces(fitted: FittedNetworks, table: Table, **running: Any) -> list[n
             piece = rows[start : start + size]
             sample = samples.sample(piece)
             fitted.network.prepare(sample)
-            _, made = energies_and_forces(fitted, sample.to(where))
-            ends = sample.parts[0].batch["atom"].offsets[1:-1]
-            for row, own in zip(piece, np.split(made.double().numpy(force=True), ends.numpy()), strict=True):
+            atoms = None if counts is None else counts[samples.graph[piece, 0]]
+            ends = sample.parts[0].batch["atom"].offsets[1:-1].numpy()
+            _, vectors = energies_and_forces(fitted, sample.to(where), atoms)
+            for row, own in zip(piece, np.split(vectors, ends), strict=True):
                 forces[row] = own
     return forces

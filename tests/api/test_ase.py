@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import molgraph
-from molgraph.base.errors import MissingOptionError, UnknownNameError, UnsupportedError
+from molgraph.base.errors import CellError, MissingOptionError, UnknownNameError, UnsupportedError
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from tests.train.test_energy_forces import SMALL, TARGETS, WATER, frames
@@ -18,6 +18,7 @@ KCAL = 0.0433641  # eV in a kcal/mol
 @pytest.fixture(scope="module")
 def model() -> Model:
     how = {**SMALL, "objective": "energy-forces", "epochs": 10, "learning_rate": 0.01, "threads": 1}
+    how["head"] = "atomwise"
     return Model(GraphMethod("schnet", **how).fit(frames(slice(40))), targets=TARGETS)
 
 
@@ -61,6 +62,8 @@ def test_a_unit_and_atoms_without_images_are_asked_for(model: Model) -> None:
     with pytest.raises(UnknownNameError, match="unit"):
         molgraph.ase_calculator(model, unit="kcal")
     water = atoms(model)
+    with pytest.raises(CellError, match="element"):
+        ase.Atoms("OHF", water.positions, calculator=water.calc).get_potential_energy()
     water.pbc = True
     with pytest.raises(UnsupportedError, match="periodic"):
         water.get_potential_energy()

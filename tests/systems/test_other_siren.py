@@ -22,7 +22,7 @@ RATES = {"siren": 1e-4, "relu": 1e-3, "silu": 1e-3, "tanh": 1e-3}  # the paper's
 
 @pytest.mark.system("siren", rung="exact")
 def test_signals_have_one_size_at_every_depth(off: str) -> None:
-    """Sitzmann et al. 2020, theorem 1: ``w0 (W x + b)`` is standard normal behind every sine."""
+    """Sitzmann et al. 2020, section 3.2: ``w0 (W x + b)`` is standard normal behind every sine."""
     torch.manual_seed(0)
     network = Perceptron(1, 1024, 1, 6, activation="tanh" if off else "siren")
     x, w0 = torch.rand(512, 1) * 2 - 1, 1.0 if off else network.activation.w0

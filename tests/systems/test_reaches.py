@@ -17,6 +17,8 @@ import molgraph
 from molgraph.api.systems import Built, built
 from molgraph.base import registry
 from molgraph.base.contracts import Generator, LatentGenerator
+from molgraph.base.parts import read_part
+from molgraph.chem.trajectory import simulate
 from molgraph.cli.main import app
 from molgraph.data.sources import builtin
 from molgraph.generate.chemvae import ChemVAE
@@ -91,7 +93,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     found = {f"dataset:{name}": str(folder / f"{name}.csv") for name in frames}
     found["dataset:esol"] = found["dataset:chembl2321810"]
     made = {"dataset:gdb7_3d": "gdb7_3d.sdf", "jtvae-zinc": "jtvae-zinc.mgm", "encoder.mgm": "encoder.mgm"}
-    return found | {name: str(folder / file) for name, file in made.items()}
+    simulate("CCCC", steps=1600, every=10, equilibrate=100).save(folder / "traj.npz")
+    return found | {name: str(folder / file) for name, file in {**made, "traj.npz": "traj.npz"}.items()}
 
 
 def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
@@ -102,6 +105,10 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
     words = [
         word if before == "-o" else tables.get(word, word) for before, word in zip(["", *words], words, strict=False)
     ]
+    if words[0] == "study":
+        part = read_part(words[1])
+        settings = {**registry.get("study", part.name).small, **part.settings}
+        words[1] = f"{part.name}({', '.join(f'{name}={value}' for name, value in settings.items())})"
     verb = next(name for name in QUICK if " ".join(words).startswith(f"{name} "))
     quick = shlex.split(QUICK[verb])
     if "davis" in command and "+" in command:

@@ -22,6 +22,7 @@ from molgraph.train.model import Model
 from molgraph.train.objective import StepState
 from molgraph.train.objectives.energy_forces import EnergyForces
 from molgraph.train.outputs import Outputs
+from molgraph.train.references import counts_of
 from molgraph.train.samples import InputBatch, Sample
 from tests.tiny import series, small
 
@@ -38,16 +39,17 @@ def frames(rows: slice = slice(None), *, forces: bool = True) -> Table:
     return plain_table({"geometry": values}, TARGETS, WATER.energies[rows])
 
 
-@pytest.fixture(scope="module")
-def fitted() -> GraphMethod:
-    how = {**SMALL, "objective": "energy-forces", "threads": 1}
+@pytest.fixture(scope="module", params=["perceptron", "atomwise"])
+def fitted(request: pytest.FixtureRequest) -> GraphMethod:
+    how = {**SMALL, "objective": "energy-forces", "threads": 1, "head": request.param}
     return GraphMethod("schnet", **how).fit(frames(slice(40)), frames(slice(40, 60)))
 
 
 def sample_of(method: GraphMethod, table: Table) -> Sample:
     (graphs,) = input_graphs(table, method.ready().inputs)
     batch = collate(graphs.store, graphs.graph_of_row)
-    y = torch.from_numpy(method.ready().outputs.labels(table.y))
+    outputs, counts = method.ready().outputs, counts_of(method.ready().inputs, [graphs])
+    y = torch.from_numpy(outputs.labels(table.y, None if outputs.references is None else counts))
     return Sample((InputBatch(batch, None),), None, y, torch.rand(y.shape) + 0.5)
 
 

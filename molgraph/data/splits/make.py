@@ -127,8 +127,6 @@ def _advice(name: str, fractions: tuple[float, float, float], splitter: str, n_g
     fewest = fewest_rows(fractions)
     more = f"give at least {fewest} distinct molecules" if n_groups < fewest else "give more distinct rows"
     other = "" if splitter == "random" else ", or the splitter 'random'"
-    if n_groups == 1:
-        other += ", or the splitter 'frames' for frames of one molecule"
     if name == "train":
         return more + other
     rest = dict(zip(PARTS, fractions, strict=True)) | {name: 0.0}

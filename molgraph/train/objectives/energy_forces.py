@@ -23,17 +23,17 @@ from molgraph.train.samples import Sample
     "objective",
     "energy-forces",
     summary="an energy and the forces on atoms, which are its gradient",
-    paper="Schuett et al. 2017, NeurIPS 30:991, training with energies and forces",
-    command="molgraph data trajectory CCO -o md.npz && molgraph train md.npz -t energy -m schnet "
-    "--objective energy-forces --split frames",
+    paper="Schuett et al. 2017, NeurIPS 30:991",
+    command="molgraph data trajectory CCO -o md.npz && molgraph train md.npz -t E -m schnet "
+    "--objective energy-forces --split random/frames",
 )
 class EnergyForces(Objective):
     """``energy (E - E')^2 / s^2 + force / n sum_i |F_i + dE'/dr_i|^2 / s^2`` of a geometry of n atoms.
 
     Schuett et al. 2017, "SchNet: a continuous-filter convolutional neural network for modeling quantum interactions",
-    section 5.3. ``E'`` is the predicted energy and ``s`` the standard deviation of the training energies, so that the
-    first term is the loss of ``supervised``. The forces are the exact gradient of a scalar, so that they conserve
-    energy. A geometry without forces, or an atom whose force is NaN, counts with its energy alone.
+    the loss of energies and forces. ``E'`` is the predicted energy and ``s`` the standard deviation of the training
+    energies, so that the first term is the loss of ``supervised``. The forces are the exact gradient of a scalar, so
+    that they conserve energy. A geometry without forces, or an atom whose force is NaN, counts with its energy alone.
 
     Use it where a calculation gives forces beside energies: a molecule of n atoms then has 3 n + 1 labels. Known
     limits: a step takes about three times as long; the network must be smooth, so the head's hidden layers have silu
@@ -60,7 +60,7 @@ class EnergyForces(Objective):
             words = f"energy-forces learns one target, the energy of a row, and these are asked for: {names}"
             raise UnsupportedError(words, hint="name the energy alone: -t energy")
         self.energy, self.force, self.scale = energy, force, float(outputs.scale[0])
-        self.unused_parameters = energy == 0  # the last bias
+        self.unused_parameters = energy == 0 or outputs.references is not None  # the last bias; those of a readout
 
     @classmethod
     def check_inputs(cls, inputs: Sequence[Input]) -> None:
