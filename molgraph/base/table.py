@@ -58,8 +58,8 @@ class Entities:
     Args:
         name: the column's name in the file.
         kind: what the values are.
-        values: object array [n_rows]: text for molecules, sequences and reactions; any object that the kind's featuriser reads
-            for graphs and geometries.
+        values: object array [n_rows]: text for molecules, sequences and reactions; any object that the kind's
+            featuriser reads for graphs and geometries.
     """
 
     name: str

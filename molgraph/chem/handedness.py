@@ -62,7 +62,7 @@ def centre_tags(mol: Chem.Mol, centres: Sequence[int], *, hard: bool = False) ->
 
 
 def _canonical_tags(mol: Chem.Mol) -> list[int]:
-    """The tags of the molecule's atoms, in their order, in its canonical SMILES; none where RDKit does not read that."""
+    """The tags of the atoms, in their order, in the canonical SMILES; none where RDKit does not read that."""
     written = Chem.MolToSmiles(mol)
     again = Chem.MolFromSmiles(written, _READ)
     order = list(mol.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"])

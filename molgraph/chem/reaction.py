@@ -9,7 +9,7 @@ from rdkit import Chem
 
 from molgraph.chem.bounded import TooHardError, bounded, is_hard
 from molgraph.chem.handedness import centre_tags, without_maps
-from molgraph.chem.smiles import captured, one_line, precheck, unmapped
+from molgraph.chem.smiles import captured, one_line, precheck, unmapped, write_smiles
 
 ARROW = re.compile(r"(?<!-)>")  # "->" is a dative bond
 _GROUPS = re.compile(r"\|f:[\d.,]*\|")  # which fragments are one compound; atoms do not depend on it
@@ -132,7 +132,9 @@ def read_reaction(text: str) -> Reaction:
     for number in sorted(before.keys() & after.keys()):
         a, b = (mol.GetAtomWithIdx(side[number]) for mol, side in zip(mols, (before, after), strict=True))
         if a.GetAtomicNum() != b.GetAtomicNum():
-            raise ValueError(f"atom map {number} is {a.GetSymbol()} in the reactants and {b.GetSymbol()} in the products")
+            raise ValueError(
+                f"atom map {number} is {a.GetSymbol()} in the reactants and {b.GetSymbol()} in the products"
+            )
     if not before.keys() & after.keys():
         way = "write [CH3:1]O>>[CH2:1]=O"
         raise ValueError(f"no atom of the reactants is mapped to one of the products: {way}")
@@ -140,6 +142,17 @@ def read_reaction(text: str) -> Reaction:
     of_atom = tuple(partner.get(i, -1) for i in range(mols[0].GetNumAtoms()))
     reactants, products = (unmapped(mol) for mol in mols)
     return Reaction(reactants, products, of_atom, texts)
+
+
+def reaction_key(text: str) -> str:
+    """A text that writings of one reaction share: canonical SMILES of both sides without maps; empty where it is none.
+
+    Example:
+        >>> reaction_key("[OH:2][CH3:1]>>[CH2:1]=[O:2]") == reaction_key("[CH3:5]O>>[CH2:5]=O")
+        True
+    """
+    found = parse_reaction(text)
+    return "" if isinstance(found, str) else ">>".join(write_smiles(mol).smiles for mol in found[:2])
 
 
 def hands_of(mol: Chem.Mol, text: str) -> dict[int, int]:

@@ -31,7 +31,9 @@ class CondensedGraphs:
             np.concatenate([np.zeros(0, np.int64), *(part.n_atoms for part in parts)]),
             np.concatenate([np.zeros((0, 2), np.int64), *(part.atom_keys for part in parts)]),
             np.concatenate([np.zeros((0, 2), np.int64), *(part.bond_keys for part in parts)]),
-            np.concatenate([np.zeros((2, 0), np.int64), *(p.ends + at for p, at in zip(parts, first, strict=False))], 1),
+            np.concatenate(
+                [np.zeros((2, 0), np.int64), *(p.ends + at for p, at in zip(parts, first, strict=False))], 1
+            ),
         )
 
 

@@ -17,8 +17,8 @@ from molgraph.base.table import OK, UNREADABLE, EntityKind
 from molgraph.chem.parallel import map_texts
 from molgraph.chem.reaction import Reaction, hands_of, parse_reaction
 from molgraph.chem.smiles import quiet
-from molgraph.data.feature_layout import ATOM_BLOCKS, D_ATOM, atom_rows, bond_rows, chiral_tags, with_chiral_tags
 from molgraph.data.condense import CondensedGraphs, condense
+from molgraph.data.feature_layout import ATOM_BLOCKS, D_ATOM, atom_rows, bond_rows, chiral_tags, with_chiral_tags
 from molgraph.data.featuriser import Featuriser, why_no_text
 from molgraph.data.featurize import rdkit_version
 from molgraph.data.featurize_rdkit import pack_molecules
@@ -63,7 +63,6 @@ class Reactions(Featuriser):
 
     name = "reaction"
     kind: ClassVar[EntityKind] = "reaction"
-    older = tuple(f"{_VERSION}{mode}" for mode in MODES if mode != "reac_diff")
     examples = (
         "[CH3:1][Br:2].[OH-:3]>>[CH3:1][OH:3].[Br-:2]",
         "[CH3:1][C:2](=[O:3])[OH:4].[NH2:5][CH3:6]>>[CH3:1][C:2](=[O:3])[NH:5][CH3:6].[OH2:4]",
@@ -79,10 +78,6 @@ class Reactions(Featuriser):
     def versions(self) -> tuple[str, ...]:  # type: ignore[override]
         """The mode's, and RDKit's."""
         return self.version, rdkit_version()
-
-    def as_of(self, version: str) -> Featuriser:
-        """The featuriser of the mode that a version names; itself for any other."""
-        return type(self)(version.removeprefix(_VERSION)) if version in self.older else self
 
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One graph a reaction; one that cannot be read, or has no mapped atom, is ``unreadable``."""

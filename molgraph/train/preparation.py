@@ -90,6 +90,7 @@ def prepare(
         words = f"{recipe['joiner']} joins several columns, and the model reads one: {chosen[0][0].name}"
         raise UnusedSettingError(words, hint="leave params.joiner out")
     how: dict[str, Any] = {"cache": cache, "workers": workers_for(table, threads), "params": recipe.get("params")}
+    how["featuriser"] = recipe.get("featuriser")
     inputs, graphs = train_graphs(table, chosen, **how, specs=specs)
     table, readable, unread = _readable(table, inputs, graphs, "training")
     unlearned = check_targets(table, readable).unlearned if targets else {}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from rdkit import Chem
 
+from molgraph.base.errors import UnknownNameError
 from molgraph.data.batch import collate
 from molgraph.data.featurize_reaction import MODES, Reactions
 
@@ -88,8 +89,7 @@ def test_a_graph_depends_on_neither_the_numbers_nor_the_order_of_atoms() -> None
         assert rows[0] == rows[1]
 
 
-def test_stores_of_workers_and_modes_are_kept_apart() -> None:
-    assert Reactions("prod_diff").key("a") == "a"
+def test_modes_are_kept_apart() -> None:
     assert len({Reactions(mode).versions for mode in MODES}) == len(MODES)
-    again = Reactions().as_of(Reactions("prod_diff_balance").versions[0])
-    assert isinstance(again, Reactions) and again.mode == "prod_diff_balance"
+    with pytest.raises(UnknownNameError, match="mode"):
+        Reactions("reac")
