@@ -56,6 +56,13 @@ def one_reaction(found: Sequence[str]) -> list[str]:
     return list(found)
 
 
+def unread_reactions(sample: pa.Table, names: Sequence[str], molecules: Sequence[str]) -> tuple[str, ...]:
+    """Notes on columns of reactions beside the molecules that are read."""
+    found = [name for name in names if molecules and holds_reactions(sample, name)]
+    words = "column {0!r} holds reactions, which are not read; to read them: --reaction {1} (in Python reaction={0!r})"
+    return tuple(words.format(name, shlex.quote(name)) for name in found)
+
+
 def holds_reactions(sample: pa.Table, name: str) -> bool:
     """Whether the sampled cells of a column are reaction SMILES."""
     cells = cols.sampled_cells(sample, name)

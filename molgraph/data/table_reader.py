@@ -192,7 +192,9 @@ def _find_roles(
             hint=f"say which: --target {shlex.quote(numeric[0]) if numeric else 'NAME'} (in Python targets=[NAME])",
         )
     look = need_targets and sequence is None
-    notes = _unread_sequences(sample, [n for n in names if n not in (*taken, id)], molecules) if look else ()
+    free = [n for n in names if n not in (*taken, id)]
+    notes = _unread_sequences(sample, free, molecules) if look else ()
+    notes += reactions.unread_reactions(sample, free, molecules) if need_targets and reaction is None else ()
     return ColumnRoles(tuple(entities), id, weight, described, split, asked, notes, sources)
 
 
