@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rdkit import Chem
 
 from molgraph.chem.bounded import TooHardError, bounded, is_hard
-from molgraph.chem.handedness import centre_tags, without_maps
+from molgraph.chem.handedness import without_maps
 from molgraph.chem.smiles import captured, one_line, precheck, unmapped, write_smiles
 
 ARROW = re.compile(r"(?<!-)>")  # "->" is a dative bond
@@ -18,7 +18,7 @@ _READ = Chem.SmilesParserParams()
 _READ.removeHs = False
 _KEEP_MAPPED = Chem.RemoveHsParameters()
 _KEEP_MAPPED.removeMapped = False
-_HANDS = (Chem.ChiralType.CHI_TETRAHEDRAL_CW, Chem.ChiralType.CHI_TETRAHEDRAL_CCW)
+_MAPPED = re.compile(r"\[([A-Za-z][a-z]?)H?\d*:\d+\]")
 
 
 class Reaction(NamedTuple):
@@ -92,7 +92,7 @@ def why_no_reaction(text: str) -> str:
         ('', 'no atom of the reactants is mapped to one of the products: write [CH3:1]O>>[CH2:1]=O')
     """
     try:
-        return bounded(_reason, text) if is_hard(text) else _reason(text)
+        return bounded(_reason, text) if is_hard_reaction(text) else _reason(text)
     except TooHardError as error:
         return f"{error} to read"
 
@@ -104,7 +104,7 @@ def parse_reaction(text: str) -> Reaction | str:
         >>> parse_reaction("[CH3:1][OH:2]>>[CH2:1]=[O:2]").product_of, parse_reaction("CO>>")
         ((0, 1), 'a reaction without products')
     """
-    if is_hard(text) and (reason := why_no_reaction(text)):
+    if is_hard_reaction(text) and (reason := why_no_reaction(text)):
         return reason
     try:
         return read_reaction(text)
@@ -155,10 +155,14 @@ def reaction_key(text: str) -> str:
     return "" if isinstance(found, str) else ">>".join(write_smiles(mol).smiles for mol in found[:2])
 
 
-def hands_of(mol: Chem.Mol, text: str) -> dict[int, int]:
-    """The tags of a side's tetrahedral centres, which do not depend on the order of atoms in the text."""
-    centres = [atom.GetIdx() for atom in mol.GetAtoms() if atom.GetChiralTag() in _HANDS]
-    return dict(zip(centres, centre_tags(mol, centres, hard=is_hard(text)), strict=True)) if centres else {}
+def is_hard_reaction(text: str) -> bool:
+    """Whether a side, without the brackets of mapped atoms, is an unusual molecule (``bounded.is_hard``).
+
+    Example:
+        >>> is_hard_reaction(">>".join(["".join(f"[CH2:{i}]" for i in range(1, 90))] * 2))
+        False
+    """
+    return any(is_hard(_MAPPED.sub(r"\1", side)) for side in ARROW.split(text.strip()))
 
 
 def _reason(text: str) -> str:

@@ -50,6 +50,7 @@ VERBS = (
     Verb("data audit", DATA, "Count and list what is wrong with a table before anything learns from it.", "data"),
     Verb("data curate", DATA, "Merge duplicates, take unreadable rows out; write the rest, and a list why.", "curate"),
     Verb("data split", DATA, "Divide a table into train, valid and test without leaks; write the lists.", "data"),
+    Verb("data reactions", DATA, "Make mapped reactions from a library of molecules by named rules.", "reactions"),
     Verb("data featurize", DATA, "Build a table's graphs ahead, once, on disk.", "data"),
     Verb("bench run", BENCH, "Run a benchmark: datasets x splits x methods x seeds, each cell on its own.", "bench"),
     Verb("bench report", BENCH, "Rank the methods of a run; write a page, and a leaderboard.", "bench"),

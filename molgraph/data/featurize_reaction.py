@@ -14,8 +14,9 @@ from molgraph.base.errors import UnknownNameError, nearest
 from molgraph.base.packed import offsets_of
 from molgraph.base.registry import register
 from molgraph.base.table import OK, UNREADABLE, EntityKind
+from molgraph.chem.handedness import centre_tags
 from molgraph.chem.parallel import map_texts
-from molgraph.chem.reaction import Reaction, hands_of, parse_reaction
+from molgraph.chem.reaction import Reaction, is_hard_reaction, parse_reaction
 from molgraph.chem.smiles import quiet
 from molgraph.data.condense import CondensedGraphs, condense
 from molgraph.data.feature_layout import ATOM_BLOCKS, D_ATOM, atom_rows, bond_rows, chiral_tags, with_chiral_tags
@@ -112,10 +113,12 @@ def _condensed(balance: bool, texts: Sequence[str]) -> list[tuple[CondensedGraph
         mols = [mol for each in read for mol in (each.reactants, each.products)]
         sides = [side for each in read for side in each.texts]
         packed = pack_molecules(mols, sides)
-        tags = chiral_tags(packed.atom_key)
-        for mol, side, start in zip(mols, sides, offsets_of(packed.n_atoms), strict=False):
-            for atom, tag in hands_of(mol, side).items():
-                tags[start + atom] = tag
+        tags, offsets = chiral_tags(packed.atom_key), offsets_of(packed.n_atoms)
+        handed = np.flatnonzero((tags == 1) | (tags == 2))  # clockwise and counterclockwise
+        for graph in np.unique(np.searchsorted(offsets, handed, side="right") - 1):
+            start, end = offsets[graph : graph + 2]
+            own = handed[(handed >= start) & (handed < end)]
+            tags[own] = centre_tags(mols[graph], (own - start).tolist(), hard=is_hard_reaction(sides[graph]))
     packed = replace(packed, atom_key=with_chiral_tags(packed.atom_key, tags))
     product_of = [np.array(each.product_of, dtype=np.int64) for each in read]
     return [(condense(packed, product_of, balance=balance), reasons)]

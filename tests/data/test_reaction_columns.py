@@ -61,8 +61,8 @@ def test_one_reaction_is_on_one_side_of_a_split_and_scaffolds_are_those_of_the_r
         split = split_table(table, recipe, fractions=(0.4, 0.3, 0.3))
         assert split.groups == 4 and not split.leaks
         for part in (split.train, split.test):
-            held = {text for text in table.entities[0].values[part]}
-            other = {text for text in table.entities[0].values[np.setdiff1d(np.arange(15), part)]}
+            held = set(table.entities[0].values[part])
+            other = set(table.entities[0].values[np.setdiff1d(np.arange(15), part)])
             assert not held & other
 
 
