@@ -43,6 +43,7 @@ from molgraph.base.version import __version__
 if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.benchmarking import benchmark
     from molgraph.api.catalogue import names
+    from molgraph.api.conforming import conformers
     from molgraph.api.explaining import draw_clusters, draw_salience, explain_bit
     from molgraph.api.finetuning import finetune
     from molgraph.api.generating import generate, train_generator
@@ -71,6 +72,7 @@ __all__ = [
     "__version__",
     "audit",
     "benchmark",
+    "conformers",
     "curate",
     "datasets",
     "decode",

@@ -27,6 +27,12 @@ VERBS = (
     Verb("pretrain", TRAIN, "Learn an encoder, with or without targets, for train --init.", "pretrain"),
     Verb("finetune", TRAIN, "Train a model that starts from a pretrained encoder.", "finetune"),
     Verb("embed", TRAIN, "Write the vector that a model's encoder makes of each row of a file.", "predict"),
+    Verb(
+        "conformers",
+        TRAIN,
+        "Place the atoms of molecules in space by the distances that a model predicts.",
+        "conformers",
+    ),
     Verb("train-generator", TRAIN, "Learn from a list of molecules to propose new ones.", "generate"),
     Verb("generate", TRAIN, "Propose molecules; tell which are valid, unique and novel.", "generate"),
     Verb("latent encode", TRAIN, "Write the latent vector of each molecule of a file, row for row.", "latents"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
@@ -91,11 +91,14 @@ def own_params(params: Mapping[str, Any], owner: str, n_encoders: int) -> dict[s
     return {**plain, **own}
 
 
-def choose_columns(table: Table, encoder: str, columns: Sequence[str] | None) -> list[tuple[Entities, str]]:
+def choose_columns(
+    table: Table, encoder: str, columns: Sequence[str] | None, beside: Collection[str] = ()
+) -> list[tuple[Entities, str]]:
     """The entity columns that a model reads, each with its encoder.
 
     A column's encoder is the first of ``dmpnn+deepdta`` that reads its kind and has no column yet, or else the last
-    that reads it. Without ``columns`` all are read; naming some leaves the others out on purpose.
+    that reads it. Without ``columns`` all are read; naming some leaves the others out on purpose, and so does a kind
+    ``beside``, which something else than an encoder reads.
 
     Raises:
         UsageError: a column that no encoder reads, an encoder without a column, an unknown column.
@@ -111,6 +114,8 @@ def choose_columns(table: Table, encoder: str, columns: Sequence[str] | None) ->
         if columns is not None and entity.name not in columns:
             continue
         able = [name for name in names if entity.kind in reads[name]]
+        if not able and entity.kind in beside:
+            continue
         if not able:
             readers = [n for n in registry.names("encoder") if entity.kind in registry.get("encoder", n).reads]
             others = [e.name for e in table.entities if any(e.kind in kinds for kinds in reads.values())]

@@ -29,6 +29,7 @@ from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of
 from molgraph.data.view import make_views
 from molgraph.train.archive import refused
+from molgraph.train.array_labels import arrays_of
 from molgraph.train.callback import as_trained, make_callbacks
 from molgraph.train.engine import fit_network
 from molgraph.train.inference import FittedNetworks, predict_networks
@@ -36,7 +37,7 @@ from molgraph.train.inputs import Input, encoder_names, trial_inputs
 from molgraph.train.large_graphs import refuse_large
 from molgraph.train.modelfile import load_start
 from molgraph.train.network import Network, build_network
-from molgraph.train.objective import make_objective, views_for
+from molgraph.train.objective import make_objective, views_for, with_parts
 from molgraph.train.optimizers import check_optimizer, make_optimizer
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import prepare
@@ -156,19 +157,22 @@ class GraphMethod(Method):
         self.check()
         start = self.start()
         recipe = {k: v for k, v in self.get_params().items() if k not in self.run_only}
-        recipe |= {"init": None if start is None else start.digest, "defaults": stored_defaults(self)}
+        recipe |= {"init": start and start.digest, "defaults": stored_defaults(self)}
         cache = None if self.store is None else store_folder(self.store)
         objective = registry.get("objective", self.objective)
         how = (self.encoder, self.inputs, self.class_weights, recipe, cache, self.threads)
-        reads = {"targets": objective.labelled or objective.tasks, "unlabelled": objective.semi_supervised}
+        reads: dict[str, Any] = {
+            "targets": objective.labelled or objective.tasks,
+            "unlabelled": objective.semi_supervised,
+        }
         if self.descriptors == "rdkit":
             if not reads["targets"]:
                 words = f"{self.objective} has no head that reads descriptors"
                 raise UnusedSettingError(words, hint="leave descriptors out")
             table = with_rdkit_features(table, workers=self.threads)
             valid = None if valid is None else with_rdkit_features(valid, workers=self.threads)
-        views = views_for(self.views, self.objective)
-        made = prepare(table, valid, *how, **reads, specs=None if start is None else start.specs, views=views)
+        reads |= {"views": views_for(self.views, self.objective), "arrays": arrays_of(self.objective, self.callback)}
+        made = prepare(table, valid, *how, **reads, specs=start and start.specs)
         heads = objective.heads(made.outputs)
         with torch_settings(self.threads, derive(self.seed, "weights")):
             network = self.build(made.inputs, d_extra=len(made.descriptors.names), targets=heads.targets)
@@ -296,4 +300,5 @@ class GraphMethod(Method):
         """The network with fresh weights, for descriptors of that width and these targets."""
         sizes: dict[str, Any] = {"d_hidden": self.head_width, "n_layers": self.head_layers}
         how = {"joiner": self.joiner, "head": self.head, "dropout": self.head_dropout, **sizes}
-        return build_network(inputs, self.params or {}, d_extra=d_extra, targets=targets, **how)
+        network = build_network(inputs, self.params or {}, d_extra=d_extra, targets=targets, **how)
+        return with_parts(network, self.objective, self.params or {})
