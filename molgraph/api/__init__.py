@@ -4,7 +4,8 @@
 ``baselines`` fits the method and its baselines, ``results`` holds the outcome and chooses a model);
 ``pretraining`` pretrains an encoder, ``finetuning`` trains a model from it; ``generating`` trains generators and
 proposes molecules; ``latent_space`` goes between molecules and latent vectors; ``optimising`` searches for better ones;
-``conforming`` places atoms in space; ``judging`` measures generated ones; ``prediction`` loads, predicts, embeds, scores and verifies model files;
+``conforming`` places atoms in space;
+``judging`` measures generated ones; ``prediction`` loads, predicts, embeds, scores and verifies model files;
 ``explaining`` has older names of
 ``explain``; ``benchmarking`` runs benchmarks; ``catalogue`` lists registered names;
 ``sklearn_adapters`` adapts to scikit-learn.

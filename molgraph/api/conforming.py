@@ -52,5 +52,6 @@ def conformers(
         words = f"a {loaded.kind} knows nothing of distances"
         hint = "pretrain an encoder: molgraph pretrain LIBRARY -m dmpnn --objective distogram"
         raise UnsupportedError(words, hint=hint)
-    how = {"standardiser": loaded.standardiser, "restarts": restarts, "seed": seed, "threads": threads}
-    return place_molecules(loaded.method.ready(), loaded.read(data, **columns), **how)
+    how: dict[str, Any] = {"restarts": restarts, "seed": seed, "threads": threads}
+    table = loaded.read(data, **columns)
+    return place_molecules(loaded.method.ready(), table, standardiser=loaded.standardiser, **how)

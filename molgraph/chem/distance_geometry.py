@@ -1,4 +1,4 @@
-"""Place atoms in space by the probabilities of their distances: L-BFGS on the negative log-likelihood, with restarts."""
+"""Place atoms in space where the probabilities of their distances are highest, by L-BFGS with restarts."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ VERBS = (
     Verb(
         "conformers",
         TRAIN,
-        "Place the atoms of molecules in space by the distances that a model predicts.",
+        "Place the atoms of molecules in space by a model that knows distances.",
         "conformers",
     ),
     Verb("train-generator", TRAIN, "Learn from a list of molecules to propose new ones.", "generate"),

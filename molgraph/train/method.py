@@ -29,7 +29,6 @@ from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of
 from molgraph.data.view import make_views
 from molgraph.train.archive import refused
-from molgraph.train.array_labels import arrays_of
 from molgraph.train.callback import as_trained, make_callbacks
 from molgraph.train.engine import fit_network
 from molgraph.train.inference import FittedNetworks, predict_networks
@@ -157,22 +156,19 @@ class GraphMethod(Method):
         self.check()
         start = self.start()
         recipe = {k: v for k, v in self.get_params().items() if k not in self.run_only}
-        recipe |= {"init": start and start.digest, "defaults": stored_defaults(self)}
+        recipe |= {"init": None if start is None else start.digest, "defaults": stored_defaults(self)}
         cache = None if self.store is None else store_folder(self.store)
         objective = registry.get("objective", self.objective)
         how = (self.encoder, self.inputs, self.class_weights, recipe, cache, self.threads)
-        reads: dict[str, Any] = {
-            "targets": objective.labelled or objective.tasks,
-            "unlabelled": objective.semi_supervised,
-        }
+        reads = {"targets": objective.labelled or objective.tasks, "unlabelled": objective.semi_supervised}
         if self.descriptors == "rdkit":
             if not reads["targets"]:
                 words = f"{self.objective} has no head that reads descriptors"
                 raise UnusedSettingError(words, hint="leave descriptors out")
             table = with_rdkit_features(table, workers=self.threads)
             valid = None if valid is None else with_rdkit_features(valid, workers=self.threads)
-        reads |= {"views": views_for(self.views, self.objective), "arrays": arrays_of(self.objective, self.callback)}
-        made = prepare(table, valid, *how, **reads, specs=start and start.specs)
+        views = views_for(self.views, self.objective)
+        made = prepare(table, valid, *how, **reads, specs=None if start is None else start.specs, views=views)
         heads = objective.heads(made.outputs)
         with torch_settings(self.threads, derive(self.seed, "weights")):
             network = self.build(made.inputs, d_extra=len(made.descriptors.names), targets=heads.targets)

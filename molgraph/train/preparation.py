@@ -21,7 +21,7 @@ from molgraph.data.levels import labelled, level_of, pooled
 from molgraph.data.table import OK, Table
 from molgraph.data.target_json import notes_of
 from molgraph.data.view import View
-from molgraph.train.array_labels import kinds_beside, with_arrays
+from molgraph.train.array_labels import arrays_of, kinds_beside, with_arrays
 from molgraph.train.atom_targets import check_level, label_places, label_sizes, mark_sizes
 from molgraph.train.checkpoint import fingerprint
 from molgraph.train.inputs import (
@@ -71,14 +71,13 @@ def prepare(
     unlabelled: bool = False,
     specs: Mapping[str, InputSpec] | None = None,
     views: Sequence[View] = (),
-    arrays: Sequence[str] = (),
 ) -> Prepared:
     """Featurise both parts and put labels and descriptors on the training part's scales.
 
     ``recipe`` is what a checkpoint must have in common with this fit, ``cache`` a folder that keeps graphs between
     fits. Without ``targets`` every row that can be read is learned from; with ``unlabelled`` the readable rows without
     a label come along, which no scale is taken from. ``specs``: what an encoder's graphs hold, where that is given.
-    ``views``: through which training sees its rows. ``arrays``: what is learned of the atoms themselves.
+    ``views``: through which training sees its rows.
 
     Raises:
         DataError: nothing can be learned from the table, or the two tables do not fit together.
@@ -86,6 +85,7 @@ def prepare(
     """
     if not targets:
         table, valid = _bare(table), None if valid is None else _bare(valid)
+    arrays = arrays_of(recipe.get("objective", "supervised"), recipe.get("callback"))
     chosen = choose_columns(table, encoder, columns, kinds_beside(arrays))
     check_level(level_of(table.targets), chosen)
     if len(chosen) == 1 and recipe.get("joiner", "concat") != "concat":
