@@ -45,6 +45,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.ase import ase_calculator
     from molgraph.api.benchmarking import benchmark
     from molgraph.api.catalogue import names
+    from molgraph.api.conforming import conformers
     from molgraph.api.explaining import draw_clusters, draw_salience, explain_bit
     from molgraph.api.finetuning import finetune
     from molgraph.api.generating import generate, train_generator
@@ -74,6 +75,7 @@ __all__ = [
     "ase_calculator",
     "audit",
     "benchmark",
+    "conformers",
     "curate",
     "datasets",
     "decode",

@@ -175,8 +175,8 @@ def check_keep(config: RunConfig, keep: str) -> None:
     """Refuse before the training what could not be kept after it."""
     name, data = config.model.name, config.data
     several = data.sequence or (not isinstance(data.smiles, str | None) and len(data.smiles) > 1)
-    if keep == "baseline" and (several or data.geometry):
-        kind = "pairs" if several else "geometries"
+    if keep == "baseline" and (several or data.geometry or data.reaction):
+        kind = "pairs" if several else "geometries" if data.geometry else "reactions"
         raise ConflictError(f"there is no baseline to keep: {kind} have none", hint="leave out --keep baseline")
     if keep == "baseline" and BASELINE not in baselines_for(config, make_method(name, **config.model.params)):
         why = f"{name} has none" if config.training.baseline else "--no-baseline trains none"

@@ -29,6 +29,7 @@ from molgraph.data.read import is_named, read_table
 from molgraph.data.replicates import find_replicates
 from molgraph.data.table import Table
 from molgraph.data.table_reader import OPTIONS
+from molgraph.train.array_labels import arrays_of, kinds_beside
 from molgraph.train.atom_targets import check_level
 from molgraph.train.inputs import choose_columns, encoder_names
 from molgraph.train.method import GraphMethod
@@ -105,7 +106,8 @@ def check_reads(learner: Trainable, table: Table) -> None:
         if isinstance(part, GraphMethod):
             objective = get("objective", part.objective)
             targets = table.targets if objective.labelled or objective.tasks else ()
-            check_level(level_of(targets), choose_columns(table, part.encoder, part.inputs))
+            beside = kinds_beside(arrays_of(part.objective, part.callback))
+            check_level(level_of(targets), choose_columns(table, part.encoder, part.inputs, beside))
         elif isinstance(part, TabularMethod | PeerMethod):
             table.check_one_molecule(part.name)
 

@@ -60,8 +60,13 @@ class DataSection(Section):
     relax: Annotated[
         Literal["mmff", "uff", "none"], Option("The force field that relaxes conformers.", "mmff|uff|none")
     ] = "mmff"
+    reaction: Annotated[
+        str | Names | None,
+        Option("Mapped reaction SMILES, found if not given; REACTANTS>>PRODUCT names two columns.", Column),
+    ] = None
     inputs: Annotated[
-        Names | None, Option("A molecule, sequence or geometry column to read; all if not given.", Column, ("--input",))
+        Names | None,
+        Option("A molecule, sequence, reaction or geometry column to read; all if not given.", Column, ("--input",)),
     ] = None
     id: Annotated[str | None, Option("Ids, kept as text.", Column)] = None
     weight: Annotated[str | None, Option("Row weights.", Column)] = None
@@ -221,7 +226,7 @@ KEYWORDS: dict[str, Keyword] = {
 FINETUNE_KEYWORDS: dict[str, Keyword] = {name: each for name, each in KEYWORDS.items() if name not in ("init", "model")}
 
 #: those of them that pretraining has; targets are its tasks where it has any
-_PRETRAIN = ["targets", "smiles", "sequence", "geometry", "inputs", "id", "on_error", "standardise"]
+_PRETRAIN = ["targets", "smiles", "sequence", "geometry", "reaction", "inputs", "id", "on_error", "standardise"]
 _PRETRAIN += ["model", "init", "split", "fractions"]
 _PRETRAIN += keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline"))
 PRETRAIN_KEYWORDS: dict[str, Keyword] = {name: KEYWORDS[name] for name in _PRETRAIN}
@@ -239,6 +244,6 @@ FINETUNE_KEYWORDS["objective"] = _objective
 PRETRAIN_KEYWORDS["objective"] = replace(_objective, default=PRETRAIN_OBJECTIVE)
 
 #: those that a generator has, which reads molecules alone
-_NOT_GENERATOR = ("targets", "sequence", "geometry", "inputs", "init", "store", "objective", "views")
+_NOT_GENERATOR = ("targets", "sequence", "geometry", "reaction", "inputs", "init", "store", "objective", "views")
 GENERATOR_KEYWORDS = {name: each for name, each in PRETRAIN_KEYWORDS.items() if name not in _NOT_GENERATOR}
 GENERATOR_KEYWORDS["model"] = replace(KEYWORDS["model"], default="language")

@@ -42,9 +42,14 @@ def connectivity_key(numbers: np.ndarray, positions: np.ndarray) -> str:
 
 
 def bonded_pairs(numbers: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """int64 [bonds, 2]: the pairs of atoms no further apart than their covalent radii and ``SLACK``."""
+    """int64 [b, 2]: the atoms that are no further apart than their covalent radii and ``SLACK``, each pair once.
+
+    Example:
+        >>> bonded_pairs(np.array([8, 1, 1]), np.array([[0, 0, 0], [0.96, 0, 0], [-0.24, 0.93, 0]])).tolist()
+        [[0, 1], [0, 2]]
+    """
     radius = _radii()[np.asarray(numbers, np.int64)]
-    pairs = cKDTree(positions).query_pairs(2 * float(radius.max()) + SLACK, output_type="ndarray")
+    pairs = cKDTree(positions).query_pairs(2 * float(radius.max()) + SLACK, output_type="ndarray").reshape(-1, 2)
     apart = np.linalg.norm(positions[pairs[:, 0]] - positions[pairs[:, 1]], axis=1)
     return pairs[apart <= radius[pairs].sum(axis=1) + SLACK]
 

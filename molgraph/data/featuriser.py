@@ -96,4 +96,5 @@ DEFAULT_FEATURISERS: dict[str, str] = {
     "graph": "graph",
     "geometry": "geometry",
     "sequence": "residues",
+    "reaction": "reaction",
 }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from molgraph.data.cells import OddCell, is_missing
 from molgraph.data.chunks import MOLBLOCK, Chunk
 from molgraph.data.graph_values import Geometry
 from molgraph.data.number_columns import advice, as_numbers
+from molgraph.data.reaction_columns import reaction_texts
 from molgraph.data.table import MISSING, OK, UNREADABLE, Entities, Table
 from molgraph.data.targets import Asked, numbers_of, read_lists
 
@@ -43,11 +44,13 @@ class ColumnRoles:
     asked: tuple[Asked, ...]
     notes: tuple[str, ...] = ()  # on columns that are not read
     pose: tuple[str, str] | None = None  # a column of SMILES and one of atoms in space that are one molecule
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of entities that two columns hold
 
     @property
     def columns(self) -> list[str]:
         """All columns that are read, each once."""
-        named = [*(name for name, _ in self.entities), self.id, self.weight, self.split, *self.features]
+        held = [part for name, _ in self.entities for part in self.sources.get(name, (name,))]
+        named = [*held, self.id, self.weight, self.split, *self.features]
         return list(dict.fromkeys(name for name in [*named, *(a.column for a in self.asked)] if name is not None))
 
     @property
@@ -78,7 +81,8 @@ def build(
     Columns of numbers are numbers already, NaN where a cell is odd.
     """
     columns, n, start = chunk.columns, len(chunk), chunk.start
-    judged = [_judge(Entities(name, kind, _values(columns[name], kind)), columns[name]) for name, kind in plan.entities]
+    read = [Entities(name, kind, _values(columns, name, kind, plan)) for name, kind in plan.entities]
+    judged = [_judge(each, columns[plan.sources.get(each.name, (each.name,))[0]]) for each in read]
     entities = tuple(entity for entity, _ in judged)
     status, reason = np.full(n, OK, dtype=object), np.full(n, "", dtype=object)
     for entity, wrong in reversed(judged):  # the first column's reason is the one that stays
@@ -149,12 +153,12 @@ def _lists(
     return {name: Packed.of(each) for name, each in cells.items()}
 
 
-def _values(column: pa.ChunkedArray, kind: EntityKind) -> np.ndarray:
-    """A column's cells as text, or as the bytes of geometries that a reader made."""
-    if kind != "geometry" or not pa.types.is_binary(column.type):
-        return cols.as_text(column)
-    out = np.empty(len(column), dtype=object)
-    out[:] = column.to_pylist()
+def _values(columns: pa.Table, name: str, kind: EntityKind, plan: ColumnRoles) -> np.ndarray:
+    """The cells of an entity as text, or as the bytes of geometries that a reader made."""
+    if kind != "geometry" or not pa.types.is_binary(columns[name].type):
+        return reaction_texts(columns, name, plan.sources)
+    out = np.empty(len(columns), dtype=object)
+    out[:] = columns[name].to_pylist()
     return out
 
 
@@ -164,8 +168,8 @@ def _judge(entity: Entities, column: pa.ChunkedArray) -> tuple[Entities, list[tu
     look: Sequence[int] = range(len(texts))
     if entity.kind == "geometry":
         return _geometries(entity)
-    if entity.kind == "sequence":  # what its letters mean is left to the featuriser
-        return entity, [(i, MISSING, "no sequence in this row") for i in look if is_missing(texts[i])]
+    if entity.kind in ("sequence", "reaction"):  # what its letters mean is left to the featuriser
+        return entity, [(i, MISSING, f"no {entity.kind} in this row") for i in look if is_missing(texts[i])]
     if pa.types.is_string(column.type):
         filled = pc.fill_null(column, "")
         bounds = pc.or_(pc.equal(filled, ""), pc.greater(pc.binary_length(filled), MAX_CHARACTERS))

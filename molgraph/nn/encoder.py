@@ -76,7 +76,7 @@ class Encoder(nn.Module):
     d_out: int
     d_rows: int = 0
     d_layers: tuple[int, ...] = ()
-    reads: tuple[str, ...] = ("molecule", "graph")
+    reads: tuple[str, ...] = ("molecule", "graph", "reaction")
     needs: tuple[str, ...] = ("atom", "bond")
     featurisers: Mapping[str, str] = MappingProxyType({})
     distinct: bool = True

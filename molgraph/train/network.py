@@ -47,6 +47,7 @@ class Network(nn.Module):
         self.level = level
         self.encoder, self.further_encoders = encoders[0], nn.ModuleList(encoders[1:])
         self.joiner, self.head = joiner, head
+        self.parts = nn.ModuleDict()  # what an objective or a callback adds, which the model's file has too
         self.d_state = encoders[0].d_out if joiner is None else joiner.d_out
         self.started: frozenset[str] = frozenset()  # names of the parameters whose weights are those of a file
         self.makers: tuple[Callable[[], Encoder], ...] = ()  # each makes an encoder once more, with fresh weights

@@ -92,6 +92,7 @@ class Objective(nn.Module):
     ``valid_parts``: names of the shares that a loss has where a validation part is judged, and there alone.
     ``needs``: arrays that the graphs must hold, such as ``atom.position``. ``head_settings``: settings of the head
     where none are given, such as a smooth activation.
+    ``arrays``: arrays of atoms that the training's graphs have for it beside what the encoder reads: ``position``.
     """
 
     labelled: bool = True
@@ -109,10 +110,20 @@ class Objective(nn.Module):
     def check_inputs(cls, inputs: Sequence[Input]) -> None:
         """Refuse a model that reads what the objective cannot use; nothing by default."""
 
+    arrays: tuple[str, ...] = ()
+
     @classmethod
     def heads(cls, outputs: Outputs) -> Outputs:
         """The columns of the network's head, for the targets of rows: by default one or more for each target."""
         return outputs
+
+    @classmethod
+    def parts(cls, encoder: Any, **settings: Any) -> Mapping[str, nn.Module]:
+        """Modules that are the model's: ``network.parts`` has them, and so has its file. None by default.
+
+        ``settings``: the objective's hyper-parameters.
+        """
+        return {}
 
     @abstractmethod
     def forward(self, network: Any, batch: Any, state: StepState) -> Loss:
@@ -172,6 +183,14 @@ def make_objective(
     if make.tasks or make.semi_supervised:
         return make(network, inputs, outputs, **own)
     return make(outputs, **own) if make.labelled else make(network, inputs, **own)
+
+
+def with_parts(network: Network, name: str, params: Mapping[str, Any]) -> Network:
+    """The network with the parts that an objective puts into it, of those of its settings that they have."""
+    part = read_part(name, "objective")
+    own = {**own_params(params, "objective", 2), **part.settings}
+    network.parts.update(get("objective", part.name).parts(network.encoder, **own))
+    return network
 
 
 def views_for(text: str | None, name: str) -> list[View]:

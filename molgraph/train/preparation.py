@@ -22,6 +22,7 @@ from molgraph.data.table import OK, Table
 from molgraph.data.target_json import notes_of
 from molgraph.data.view import View
 from molgraph.nn.head import check_head
+from molgraph.train.array_labels import arrays_of, kinds_beside, with_arrays
 from molgraph.train.atom_targets import check_level, label_places, label_sizes, mark_sizes
 from molgraph.train.checkpoint import fingerprint
 from molgraph.train.inputs import (
@@ -87,14 +88,17 @@ def prepare(
     """
     if not targets:
         table, valid = _bare(table), None if valid is None else _bare(valid)
-    chosen = choose_columns(table, encoder, columns)
+    arrays = arrays_of(recipe.get("objective", "supervised"), recipe.get("callback"))
+    chosen = choose_columns(table, encoder, columns, kinds_beside(arrays))
     check_level(level_of(table.targets), chosen)
     references = targets and check_head(recipe.get("head", "perceptron"), table.targets).references
     if len(chosen) == 1 and recipe.get("joiner", "concat") != "concat":
         words = f"{recipe['joiner']} joins several columns, and the model reads one: {chosen[0][0].name}"
         raise UnusedSettingError(words, hint="leave params.joiner out")
     how: dict[str, Any] = {"cache": cache, "workers": workers_for(table, threads), "params": recipe.get("params")}
+    how["featuriser"] = recipe.get("featuriser")
     inputs, graphs = train_graphs(table, chosen, **how, specs=specs)
+    graphs, unplaced = with_arrays(table, inputs, graphs, arrays, threads)
     table, readable, unread = _readable(table, inputs, graphs, "training")
     unlearned = check_targets(table, readable).unlearned if targets else {}
     part = _learnable(table, inputs, graphs, readable, unlearned)
@@ -122,13 +126,14 @@ def prepare(
         train = _with_unlabelled(train, samples(rest, graphs))
     train = replace(train, views=viewed_columns(views, table, inputs, graphs))
     if valid is not None:
-        judged: Sequence[CachedGraphs] = input_graphs(valid, inputs, cache=cache)
+        judged, _ = with_arrays(valid, inputs, input_graphs(valid, inputs, cache=cache), arrays, threads)
         if outputs.references is not None:
-            judged = mark_unknown([outputs.references], inputs, judged)
+            judged = tuple(mark_unknown([outputs.references], inputs, judged))
         rows, more = _judged(valid, inputs, judged, outputs)
         unread += more
         held = samples(rows, judged) if len(rows.table) else None
-    texts = [entity_texts(each.table.column(i.column)) for each in (part, rest) if each for i in inputs]
+    named = [*(i.column for i in inputs), *(e.name for e in table.entities if e.kind in kinds_beside(arrays))]
+    texts = [entity_texts(each.table.column(name)) for each in (part, rest) if each for name in named]
     extra = "" if train.extra is None else train.extra
     prints = fingerprint(
         recipe=dict(recipe),
@@ -137,7 +142,7 @@ def prepare(
         featuriser=" ".join(made.store.featuriser for made in graphs),
     )
     alone = unlabelled and not (rest and len(rest.table))
-    notes = (*notes_of(unlearned), *unread, *[NO_VALID] * (held is None), *[NO_UNLABELLED] * alone)
+    notes = (*notes_of(unlearned), *unread, *unplaced, *[NO_VALID] * (held is None), *[NO_UNLABELLED] * alone)
     return Prepared(train, held, outputs, descriptors, inputs, notes, prints)
 
 

@@ -92,7 +92,7 @@ class TestEveryFeaturiser:
         store = one.featurise(values, spec=one.featurise(one.examples).spec)
         assert list(store.status) == ["ok", *["unreadable"] * 6, "ok"]
         assert set(store.reason[1:5]) == {f"no {one.kind} in this row"}
-        wanted = "not text: {}" if one.kind in ("molecule", "sequence") else f"no {one.kind} but {{}}"
+        wanted = "not text: {}" if one.kind in ("molecule", "sequence", "reaction") else f"no {one.kind} but {{}}"
         assert list(store.reason[5:7]) == [wanted.format("int"), wanted.format("bytes")]
         assert not {one.key(value) for value in values[1:7]} & {one.key(str(value)) for value in values[1:7]}
 

@@ -13,7 +13,7 @@ from molgraph.chem.cluster import cluster_butina
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.scaffold import scaffolds
 from molgraph.data.splits.splitter import Grouping, Task, number, register_split
-from molgraph.data.splits.structures import geometry_key, group_by_parent, reasons_by_row
+from molgraph.data.splits.structures import geometry_key, group_by_parent, reaction_keys, reasons_by_row
 from molgraph.data.table import Entities
 
 MURCKO = "Bemis and Murcko 1996, J. Med. Chem. 39:2887"
@@ -43,7 +43,8 @@ def group_randomly(task: Task) -> Grouping:
     """
     if [e.kind for e in task.table.entities] == ["molecule"]:
         return group_by_parent(task)[0]
-    columns = [e.values[task.rows] for e in task.table.entities]
+    values = [(e.kind, e.values[task.rows]) for e in task.table.entities]
+    columns = [reaction_keys(own) if kind == "reaction" else own for kind, own in values]
     keys = [
         tuple(v if isinstance(v, str) else geometry_key(v) or id(v) for v in row) for row in zip(*columns, strict=True)
     ]

@@ -105,6 +105,7 @@ class OwnTable(Section):
     smiles: str | tuple[str, ...] | None = None  # its column of SMILES, where it is not plain, or several
     sequence: str | tuple[str, ...] | None = None  # its column of protein sequences, or several
     geometry: str | tuple[str, ...] | None = None  # its column of atoms in space; geometry: those of an SD file
+    reaction: str | tuple[str, ...] | None = None  # its column of mapped reactions
     id: str | None = None  # its column of ids; one named id, or the rows' numbers, where not given
     split_column: str | None = None  # read by the splits column, time and group where their params name no other
     targets: tuple[str, ...] = ()  # with a kind where it is not plain (active:binary); generators read none
@@ -118,7 +119,9 @@ class OwnTable(Section):
     @property
     def columns(self) -> dict[str, Any]:
         """What holds its entities, ids, weights and features, as ``read_table`` takes it."""
-        return self.model_dump(include={"smiles", "sequence", "geometry", "id", "weight", "features", "qualifiers"})
+        return self.model_dump(
+            include={"smiles", "sequence", "geometry", "reaction", "id", "weight", "features", "qualifiers"}
+        )
 
 
 class Tuning(Section):
