@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from rdkit import Chem
@@ -73,6 +74,7 @@ def matched_positions(text: str, numbers: np.ndarray, positions: np.ndarray) -> 
     return "the geometry has other bonds than the SMILES"
 
 
+@lru_cache(maxsize=20_000)  # a fit that follows another reads the same molecules
 def _embedded(text: str) -> np.ndarray | str:
     mol, reason = parse_smiles(text)
     if mol is None:
