@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 from rdkit import Chem
+from rdkit.Geometry import Point3D
 
-from molgraph.chem.smiles import quiet
+from molgraph.chem.molfile import MAX_RECORD
+from molgraph.chem.smiles import captured, one_line, quiet
 from molgraph.chem.superpose import superpose
 
 MATCHES = 500  # ways to lay the heavy atoms of one over those of the other that are tried
@@ -62,6 +64,33 @@ def pair_of(a: Chem.Mol, b: Chem.Mol) -> ConformerPair:
     return ConformerPair(a, x, y[order], bonds.reshape(-1, 2), np.array(stiff, dtype=bool))
 
 
+def first_structure(path: str) -> Chem.Mol:
+    """The first structure of an SD file, with its hydrogens.
+
+    Raises:
+        ValueError: RDKit reads none there. OSError: the file cannot be read.
+    """
+    with open(path, encoding="utf-8", errors="replace") as file:
+        block = file.read(MAX_RECORD).partition("$$$$")[0]
+    with captured() as log:
+        try:
+            mol = Chem.MolFromMolBlock(block, removeHs=False)
+        except (RuntimeError, ValueError) as error:
+            raise ValueError(one_line(str(error)) or "a structure that RDKit cannot read") from None
+    if mol is None or not mol.GetNumAtoms():
+        raise ValueError(one_line(log.messages) or "a structure that RDKit cannot read")
+    return mol
+
+
+def structure_block(mol: Chem.Mol, positions: np.ndarray) -> str:
+    """The block of an SD file: a molecule's atoms at positions float [n, 3]."""
+    made = Chem.Mol(mol)
+    conformer = made.GetConformer()
+    for i, (x, y, z) in enumerate(positions.tolist()):
+        conformer.SetAtomPosition(i, Point3D(x, y, z))
+    return Chem.MolToMolBlock(made)
+
+
 def _hydrogens(
     a: Chem.Mol, b: Chem.Mol, one: int, other: int, x: np.ndarray, y: np.ndarray, place: dict[int, int]
 ) -> dict[int, int]:
@@ -71,10 +100,9 @@ def _hydrogens(
         return {}
     first = x[[one, *rest, *own]]
 
-    def deviation(order: tuple[int, ...]) -> float:
-        return superpose(y[[other, *(place[k] for k in rest), *order]], first)[1]
-
-    return dict(zip(own, min(permutations(theirs), key=deviation), strict=True))
+    ways = list(permutations(theirs))
+    left = [superpose(y[[other, *(place[k] for k in rest), *order]], first)[1] for order in ways]
+    return dict(zip(own, ways[int(np.argmin(left))], strict=True))
 
 
 def _around(mol: Chem.Mol, atom: int) -> tuple[list[int], list[int]]:

@@ -53,6 +53,8 @@ class Neighbourhoods:
     Args:
         x: float [n, 3], the structure that is deformed.
         pairs: int64 [2, p], for each pair an atom and a neighbour of it.
+
+    ``rank``: int64 [n], in how many directions an atom has neighbours; ``projectors``: float64 [n, 3, 3], onto those.
     """
 
     def __init__(self, x: np.ndarray, pairs: np.ndarray) -> None:
@@ -62,7 +64,9 @@ class Neighbourhoods:
         np.add.at(spread, pairs[0], away[:, :, None] * away[:, None, :])
         values, vectors = np.linalg.eigh(spread)
         kept = values > 1e-3 * np.maximum(values[:, -1:], 1e-12)  # directions in which there are neighbours
-        inverse = (vectors * np.where(kept, 1 / np.where(kept, values, 1.0), 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1)
+        inverse = (vectors * np.where(kept, 1 / np.where(kept, values, 1.0), 0.0)[:, None, :]) @ vectors.transpose(
+            0, 2, 1
+        )
         self.rank = kept.sum(axis=1)
         self.projectors = (vectors * kept[:, None, :]) @ vectors.transpose(0, 2, 1)
         self.solve = (inverse[pairs[0]] @ away[:, :, None])[:, :, 0]  # J_i = sum_j (y_j - y_i) solve_ij'
