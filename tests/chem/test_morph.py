@@ -64,9 +64,9 @@ def test_the_verb_writes_the_way_and_refuses_other_molecules(tmp_path: Path) -> 
     first, second, *_ = conformers("CCCCO")
     for name, mol in (("a", first), ("b", second), ("c", conformers("CCCCN", 1)[0])):
         (tmp_path / f"{name}.sdf").write_text(Chem.MolToMolBlock(mol) + "$$$$\n")
-    code, said = call(tmp_path, "interpolate", "a.sdf", "b.sdf", "--rigid", "--steps", "5", "-o", "way.sdf")
+    code, said = call(tmp_path, "morph", "a.sdf", "b.sdf", "--rigid", "--steps", "5", "-o", "way.sdf")
     assert code == 0 and "5 structures" in said, said
     made = [*Chem.SDMolSupplier(str(tmp_path / "way.sdf"), removeHs=False)]
     assert len(made) == 5 and float(made[2].GetProp("bond_change")) < 0.05 and made[4].GetConformer().Is3D()
-    code, said = call(tmp_path, "interpolate", "a.sdf", "c.sdf", "-o", "way.sdf")
+    code, said = call(tmp_path, "morph", "a.sdf", "c.sdf", "-o", "way.sdf")
     assert code == 2 and "no conformers of one molecule" in said, said

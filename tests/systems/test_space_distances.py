@@ -1,4 +1,4 @@
-"""AlphaFold 1's distogram: structures from exact distances, the potential's gradient, and what a trained head knows."""
+"""AlphaFold 1's distogram (structures, gradients, a trained head) and the rigid way between conformers of Nerfies."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+from rdkit import Chem
+from rdkit.Chem import AllChem
+from scipy.optimize import approx_fprime
+from scipy.spatial.transform import Rotation
 from torch import Tensor
 
 import molgraph
+from molgraph.chem.conformer_pair import pair_of
 from molgraph.chem.distance_geometry import DistanceBins, DistancePotential, place_atoms
+from molgraph.chem.morph import morph
+from molgraph.chem.rigidity import rigidity_loss
 from molgraph.chem.superpose import superpose
 from molgraph.data.batch import collate
 from molgraph.data.datasets import load_dataset
@@ -137,3 +144,26 @@ def test_a_trained_head_knows_more_than_elements_and_hops(off: str, effect: Effe
         at_most=0.9,
         beside={"marginal": theirs},
     )
+
+
+@pytest.mark.system("nerfies", rung="exact")
+def test_turns_have_no_rigidity_loss_and_its_gradient_is_that_of_finite_differences(off: str) -> None:
+    turns = Rotation.random(50, rng=np.random.default_rng(0)).as_matrix()
+    assert rigidity_loss(1.1 * turns if off else turns)[0].max() < 1e-8 < 0.02 < rigidity_loss(1.1 * turns)[0].min()
+    jacobian = turns[0] @ np.diag([1.2, 0.9, 0.7]) @ turns[1]
+    numeric = approx_fprime(jacobian.ravel(), lambda x: rigidity_loss(x.reshape(1, 3, 3))[0][0], 1e-7)
+    np.testing.assert_allclose(rigidity_loss(jacobian[None])[1].ravel(), numeric, atol=1e-4)
+
+
+@pytest.mark.system("nerfies", rung="works")
+def test_bonds_of_a_hinge_keep_their_lengths_on_the_way(off: str, effect: Effect) -> None:
+    """The largest change of a bond's length between conformers of three molecules with a hinge, and by straight lines."""
+    ours, straight = [], []
+    for smiles in ("CCCC", "c1ccccc1-c1ccccn1", "CC(=O)OCc1ccccc1"):
+        mol = Chem.AddHs(Chem.MolFromSmiles(smiles))
+        AllChem.EmbedMultipleConfs(mol, 8, randomSeed=3)
+        mols = [Chem.Mol(mol, confId=each.GetId()) for each in mol.GetConformers()]
+        pair = max((pair_of(mols[0], each) for each in mols[1:]), key=lambda each: superpose(each.b, each.a)[1])
+        ours.append(morph(pair.a, pair.b, pair.bonds, pair.stiff, rigid=not off).strain.max())
+        straight.append(morph(pair.a, pair.b, pair.bonds, rigid=False).strain.max())
+    effect("largest change of a bond's length", ours, at_most=0.05, beside={"straight lines": straight})

@@ -1,4 +1,4 @@
-"""``molgraph interpolate``: structures on the way from one conformer of a molecule to another."""
+"""``molgraph morph``: structures on the way from one conformer of a molecule to another."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from molgraph.cli import options as opt
 
 
-def interpolate(
+def morph(
     a: Annotated[str, opt.argument("An SD file, whose first structure is the beginning.")],
     b: Annotated[str, opt.argument("An SD file, whose first structure is the end.")],
     out: Annotated[Path, opt.out_option("The structures on the way, as an SD file.")],
@@ -28,14 +28,14 @@ def interpolate(
     share of the way, and the largest change of a bond's length.
 
     Examples:
-        molgraph interpolate folded.sdf open.sdf -o way.sdf
-        molgraph interpolate a.sdf b.sdf --straight --steps 21 -o way.sdf
+        molgraph morph folded.sdf open.sdf -o way.sdf
+        molgraph morph a.sdf b.sdf --straight --steps 21 -o way.sdf
     """
     from molgraph.base.errors import BadValueError
     from molgraph.base.paths import check_ending, write_whole
     from molgraph.chem.conformer_pair import first_structure, pair_of, structure_block
     from molgraph.chem.molfile import write_record
-    from molgraph.chem.morph import morph
+    from molgraph.chem.morph import morph as way_between
     from molgraph.cli.show import say
 
     if steps < 2:
@@ -46,7 +46,7 @@ def interpolate(
         both = pair_of(first_structure(a), first_structure(b))
     except ValueError as error:
         raise BadValueError(str(error), hint="give two SD files of one molecule in space") from None
-    way = morph(both.a, both.b, both.bonds, both.stiff, steps=steps, rigid=rigid)
+    way = way_between(both.a, both.b, both.bonds, both.stiff, steps=steps, rigid=rigid)
     records = []
     for k, (positions, strain) in enumerate(zip(way.positions, way.strain, strict=True)):
         fields = {"share": f"{k / (steps - 1):.4f}", "bond_change": f"{strain:.4f}"}
