@@ -33,7 +33,7 @@ from molgraph.train.objectives.masked_atoms import elements
 from tests.systems.effect import Effect
 
 BINS = DistanceBins()
-N_TRAIN, N_TEST = 1500, 300
+N_TRAIN, N_TEST = 1000, 300
 
 
 @cache
@@ -94,8 +94,9 @@ def test_logits_are_those_of_the_equation_whichever_atom_comes_first(off: str) -
         torch.testing.assert_close(found[k], head.out.weight @ z + head.out.bias)
 
 
+@cache
 def pretrained(seed: int) -> Model:
-    options = {"params": {"d_hidden": 64}, "objective": "distogram", "epochs": 12, "threads": 1, "seed": seed}
+    options = {"params": {"d_hidden": 64}, "objective": "distogram", "epochs": 10, "threads": 1, "seed": seed}
     return molgraph.pretrain(qm9().take(np.arange(N_TRAIN)), model="gin", learning_rate=2e-3, **options)
 
 
@@ -157,7 +158,7 @@ def test_turns_have_no_rigidity_loss_and_its_gradient_is_that_of_finite_differen
 
 @pytest.mark.system("nerfies", rung="works")
 def test_bonds_of_a_hinge_keep_their_lengths_on_the_way(off: str, effect: Effect) -> None:
-    """The largest change of a bond's length between conformers of three molecules with a hinge, and by straight lines."""
+    """The largest change of a bond's length between conformers of three molecules with a hinge; and straight lines."""
     ours, straight = [], []
     for smiles in ("CCCC", "c1ccccc1-c1ccccn1", "CC(=O)OCc1ccccc1"):
         mol = Chem.AddHs(Chem.MolFromSmiles(smiles))
