@@ -39,7 +39,7 @@ def conformers(
 
     Example:
         >>> import molgraph
-        >>> options = {"objective": "distogram", "params": {"d_hidden": 16}, "epochs": 1}
+        >>> options = {"objective": "distogram", "epochs": 1, "fractions": (0.8, 0.2, 0.0)}
         >>> model = molgraph.pretrain(["CCO", "CCN", "CCC", "CCCl", "CCBr", "CCF", "CCI", "CC"] * 3, **options)
         >>> found = molgraph.conformers(model, ["CCO", "not a molecule"])
         >>> found.positions[0].shape, found.status.tolist()

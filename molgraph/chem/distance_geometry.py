@@ -110,8 +110,8 @@ def place_atoms(
         >>> pairs = np.array([[0, 0, 1], [1, 2, 2]])
         >>> triangle = np.eye(40)[bins.of(np.array([1.5, 1.5, 2.5]))]
         >>> best, *_ = place_atoms(DistancePotential(pairs, triangle, bins), 3, np.random.default_rng(0))
-        >>> np.linalg.norm(best.positions[1] - best.positions[2]).round(1)
-        2.5
+        >>> bool(abs(np.linalg.norm(best.positions[1] - best.positions[2]) - 2.5) < 0.1)
+        True
     """
     scaled = classical_scaling(potential.pairs, potential.expected, n)
     size = max(float(scaled.std()), 1.0)
@@ -130,8 +130,8 @@ def classical_scaling(pairs: np.ndarray, distances: np.ndarray, n: int) -> np.nd
 
     Example:
         >>> x = classical_scaling(np.array([[0, 0, 1], [1, 2, 2]]), np.array([3.0, 4.0, 5.0]), 3)
-        >>> np.linalg.norm(x[1] - x[2]).round(6)
-        5.0
+        >>> bool(abs(np.linalg.norm(x[1] - x[2]) - 5.0) < 1e-6)
+        True
     """
     squared = np.full((n, n), float(distances.max(initial=0.0)) ** 2)
     np.fill_diagonal(squared, 0.0)

@@ -43,25 +43,28 @@ def atom_pairs(batch: GraphBatch) -> AtomPairs:
     """
     offsets, graph = batch["atom"].offsets.numpy(force=True), batch.graph_of("atom").numpy(force=True)
     each = np.arange(len(graph))
-    last = np.maximum(np.minimum(offsets[graph + 1], offsets[graph] + MOST_ATOMS), each + 1)
-    target, spans = ranges(each + 1, last)
-    source = np.repeat(each, np.diff(spans))
-    n = max(len(graph), 1)
-    keys, hops = source * n + target, np.full(len(source), FAR)
+    begin, size = offsets[graph], offsets[graph + 1] - offsets[graph]
+    roots = each[each - begin < MOST_ATOMS]
+    last = begin[roots] + np.minimum(size[roots], MOST_ATOMS)
+    target, spans = ranges(roots + 1, last)
+    row = np.repeat(np.arange(len(roots)), np.diff(spans))
+    base = offsets_of(size[roots])[:-1] - begin[roots]  # base[row] + atom: the place of a root's atom
+    far = np.full(int(size[roots].sum()), FAR, dtype=np.int8)
+    far[base + roots] = 0
     start, end = batch.source.numpy(force=True), batch.target.numpy(force=True)
-    leaving = np.argsort(start, kind="stable")
+    leaving = end[np.argsort(start, kind="stable")]
     first = offsets_of(np.bincount(start, minlength=len(graph)))
-    seen = front = each * n + each  # root * n + atom
-    for far in range(1, FAR):
-        bonds, steps = ranges(first[front % n], first[front % n + 1])
-        root = np.repeat(front // n, np.diff(steps))
-        front = np.setdiff1d(root * n + end[leaving[bonds]], seen)
-        if not len(front):
+    root_of, atom_of = np.arange(len(roots)).repeat(size[roots]), ranges(begin[roots], begin[roots] + size[roots])[0]
+    front = base + roots
+    for hop in range(1, FAR):
+        atom = atom_of[front]
+        bonds, steps = ranges(first[atom], first[atom + 1])
+        near = base[np.repeat(root_of[front], np.diff(steps))] + leaving[bonds]
+        near = near[far[near] == FAR]
+        if not len(near):
             break
-        seen = np.union1d(seen, front)
-        ordered = front[front // n < front % n]
-        place = np.searchsorted(keys, ordered).clip(max=max(len(keys) - 1, 0))
-        known = keys[place] == ordered if len(keys) else np.zeros(len(ordered), bool)
-        hops[place[known]] = far
+        far[near] = hop
+        front = np.flatnonzero(far == hop)
+    source, hops = roots[row], far[base[row] + target].astype(np.int64)
     put = batch["atom"].offsets.device
     return AtomPairs(*(torch.as_tensor(array, device=put) for array in (source, target, hops)))

@@ -11,7 +11,7 @@ from molgraph.nn.atom_pairs import FAR, AtomPairs
 
 
 class DistogramHead(nn.Module):
-    """``logits_ij = W_2 ReLU(W_s (h_i + h_j) + W_m (h_i * h_j) + e_n + b)``, with n the bonds between i and j.
+    """``logits_ij = W_2 ReLU(W_s h_i + W_s h_j + W_m (h_i * h_j) + e_n)``, with n the bonds between i and j.
 
     The distogram of Senior et al. 2020, Nature 577:706, for atoms: bins of the distance of each pair, from a
     representation of the pair. There it is made by a convolution over residue pairs and knows their separation in the
@@ -34,8 +34,9 @@ class DistogramHead(nn.Module):
 
     def forward(self, h: Float[Tensor, "n d"], pairs: AtomPairs) -> Float[Tensor, "p n_bins"]:
         """Logits of the bins of each pair."""
-        a, b = h.index_select(0, pairs.source), h.index_select(0, pairs.target)
-        z = self.ends(a + b) + self.both(a * b) + self.apart(pairs.hops)
+        ends, both = self.ends(h), h.index_select(0, pairs.source) * h.index_select(0, pairs.target)
+        z = ends.index_select(0, pairs.source) + ends.index_select(0, pairs.target) + self.both(both)
+        z = z + self.apart(pairs.hops)
         return self.out(z.relu())
 
     def labels(self, positions: Float[Tensor, "n 3"], pairs: AtomPairs) -> Int[Tensor, " p"]:

@@ -37,6 +37,7 @@ QUICK = {
     "finetune": "-t y --split random --no-baseline --epochs 2 --batch-size 16 --threads 1",
     "study": "--seconds 60",
     "latent interpolate": "--steps 4",
+    "morph": "--steps 4",
     "bench run": "--dry-run --only dataset=freesolv,method=mean",
 }
 
@@ -44,7 +45,7 @@ QUICK = {
 def small(words: list[str]) -> list[str]:
     """The options that make the named members small."""
     text, chosen = " ".join(words), {}
-    if words[0] in ("finetune", "study", "latent"):  # of a file that is small
+    if words[0] in ("finetune", "study", "latent", "morph"):  # of a file that is small
         return []
     named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-m", "--model")]
     if any("+" in name for name in named):  # each column has its own
@@ -86,6 +87,10 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             AllChem.EmbedMolecule(mol, randomSeed=i + 1)
             mol.SetProp("y", str(i % 7))
             file.write(mol)
+    for seed, name in enumerate(("folded", "open"), 2):
+        mol = Chem.AddHs(Chem.MolFromSmiles("CCCCCO"))
+        AllChem.EmbedMolecule(mol, randomSeed=seed)
+        (folder / f"{name}.sdf").write_text(Chem.MolToMolBlock(mol) + "$$$$\n")
     encoder = molgraph.pretrain(few, model="dmpnn", params={"d_hidden": 8}, epochs=1, threads=1)
     encoder.save(folder / "encoder.mgm")
     generator = ChemVAE(**{**ChemVAE.small, "tokens": "selfies", "epochs": 1, "threads": 1}).fit(few)
@@ -93,8 +98,9 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     found = {f"dataset:{name}": str(folder / f"{name}.csv") for name in frames}
     found["dataset:esol"] = found["dataset:chembl2321810"]
     made = {"dataset:gdb7_3d": "gdb7_3d.sdf", "jtvae-zinc": "jtvae-zinc.mgm", "encoder.mgm": "encoder.mgm"}
+    made |= {name: name for name in ("folded.sdf", "open.sdf", "traj.npz")}
     simulate("CCCC", steps=1600, every=10, equilibrate=100).save(folder / "traj.npz")
-    return found | {name: str(folder / file) for name, file in {**made, "traj.npz": "traj.npz"}.items()}
+    return found | {name: str(folder / file) for name, file in made.items()}
 
 
 def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
