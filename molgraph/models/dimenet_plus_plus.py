@@ -44,8 +44,8 @@ class DimeNetPlusPlus(Directional):
     (``nn.dimenet_checkpoint``). Where the authors' code differs from the paper, this follows the code: the angle is 180
     degrees less the paper's, which the weights of odd orders take up, the cutoff function is divided by
     ``d / cutoff`` in both bases, and the factors of the cutoff are left to the weights. Initial weights of the angular
-    basis are a tenth of theirs, of the outputs' last layers a hundredth of random ones in the place of 0, and atoms nearer
-    than 0.3 angstrom count as so far apart. Sums over triplets are taken order by order, so that memory does not hold a
+    basis are a tenth of theirs, those of the outputs' last layers small in the place of 0, and atoms nearer than 0.3
+    angstrom count as so far apart. Sums over triplets are taken order by order, so that memory does not hold a
     row a triplet.
 
     Use it for energies, forces and properties of electrons where positions are good, as from quantum chemistry. Known

@@ -128,7 +128,7 @@ class Output(nn.Module):
         self.gate = orthogonal(n_radial, d_hidden, bias=False)
         self.up = orthogonal(d_hidden, wide, bias=False) if d_wide else nn.Identity()
         self.layers = nn.ModuleList(orthogonal(wide, wide) for _ in range(n_layers))
-        self.last = orthogonal(wide, d_atom, bias=False, gain=0.01)  # the paper begins at 0
+        self.last = orthogonal(wide, d_atom, bias=False, gain=0.003)  # the paper begins at 0
 
     def forward(
         self, m: Float[Tensor, "p d"], radial: Float[Tensor, "p n_radial"], pairs: DirectedPairs

@@ -64,32 +64,28 @@ def bessel_zeros(n_spherical: int, n_radial: int) -> np.ndarray:
 
     zeros = [np.pi * np.arange(1, n_radial + n_spherical)]
     for order in range(1, n_spherical):
-        zeros.append(
-            np.array([brentq(lambda x, n=order: spherical_jn(n, x), a, b, xtol=1e-14) for a, b in pairwise(zeros[-1])])
-        )
+        function = partial(spherical_jn, order)
+        zeros.append(np.array([brentq(function, a, b, xtol=1e-14) for a, b in pairwise(zeros[-1])]))
     return np.stack([each[:n_radial] for each in zeros])
-
-
-def _spherical_jn(t: np.ndarray, order: int, z: float) -> np.ndarray:
-    from scipy.special import spherical_jn
-
-    return spherical_jn(order, z * (t + 1) / 2)
 
 
 @cache
 def _chebyshev(n_spherical: int, n_radial: int) -> np.ndarray:
     """float64 [k, n_spherical * n_radial]: the normalised ``j_l(z_ln x)`` as Chebyshev series on ``0 <= x <= 1``."""
-    from numpy.polynomial.chebyshev import chebinterpolate
     from scipy.special import spherical_jn
 
     zeros = bessel_zeros(n_spherical, n_radial)
-    z_max = float(zeros.max())
-    degree = int(z_max / 2 + 8 * z_max ** (1 / 3)) + 10  # beyond z / 2 coefficients fall faster than any power
-    series = []
-    for order, z in [(order, z) for order, row in enumerate(zeros) for z in row]:
-        scale = math.sqrt(2) / abs(spherical_jn(order + 1, z))
-        series.append(scale * chebinterpolate(partial(_spherical_jn, order=order, z=z), degree))
-    return np.stack(series, axis=1)
+    most = float(zeros.max())
+    terms = int(most / 2 + 8 * most ** (1 / 3)) + 11  # beyond z / 2 coefficients fall faster than any power
+    nodes = np.cos(np.pi * (np.arange(terms) + 0.5) / terms)
+    values = [
+        np.sqrt(2) / abs(spherical_jn(order + 1, z)) * spherical_jn(order, z * (nodes + 1) / 2)
+        for order, row in enumerate(zeros)
+        for z in row
+    ]
+    series = np.polynomial.chebyshev.chebvander(nodes, terms - 1).T @ np.stack(values, axis=1) * 2 / terms
+    series[0] /= 2
+    return series
 
 
 def spherical_bessel(x: Float[Tensor, " p"], n_spherical: int, n_radial: int) -> Float[Tensor, "l n p"]:
