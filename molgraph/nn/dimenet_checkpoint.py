@@ -61,9 +61,8 @@ def load_dimenet(
     try:
         network = _network(weights, cutoff_angstrom, envelope_exponent)
     except (KeyError, IndexError, ZeroDivisionError) as error:
-        raise FormatError(
-            f"{os.fspath(path)} holds no weights of DimeNet ({error})", hint=f"give {_NOT_ONE}"
-        ) from error
+        words = f"{os.fspath(path)} holds no weights of DimeNet ({error})"
+        raise FormatError(words, hint=f"give {_NOT_ONE}") from error
     known = dict(network.named_parameters())
     own = {name: value for key, value in weights.items() if (name := _own_name(key)) in known}
     if missing := sorted(known.keys() - own.keys()):

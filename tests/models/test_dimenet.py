@@ -100,7 +100,8 @@ TENSORFLOW = {  # the authors' names of some weights
     "output_blocks.2.lin.weight": "output_blocks/2/dense_final/kernel",
     "interaction_blocks.1.layers_after_skip.1.lin2.bias": "int_blocks/1/layers_after_skip/1/dense_2/bias",
     "interaction_blocks.0.lin.weight": "int_blocks/0/final_before_skip/kernel",
-    "interaction_blocks.0.W": "int_blocks/0/bilinear", "interaction_blocks.0.lin_sbf1.weight": "int_blocks/0/dense_sbf1/kernel",
+    "interaction_blocks.0.W": "int_blocks/0/bilinear",
+    "interaction_blocks.0.lin_sbf1.weight": "int_blocks/0/dense_sbf1/kernel",
     "interaction_blocks.0.lin_down.weight": "int_blocks/0/down_projection/kernel",
 }  # fmt: skip
 
@@ -112,7 +113,7 @@ def tensorflow_name(name: str) -> str:
         ("emb.", "emb_block/"), ("interaction_blocks", "int_blocks"), (".lin_down", "/down_projection"),
         (".lin_up", "/up_projection"), (".lins.", "/dense_layers/"), ("_skip.0.lin", "_skip/0/dense_"),
         ("_skip.1.lin", "_skip/1/dense_"), (".lin_", "/dense_"), ("block/lin_", "block/dense_"),
-        ("emb_block/lin.", "emb_block/dense/"), (".weight", "/kernel"),
+        ("emb_block/lin.", "emb_block/dense/"), ("weight", "kernel"),
     ):  # fmt: skip
         name = name.replace(ours, theirs)
     last = "dense_final" if "output" in name else "final_before_skip"
