@@ -40,3 +40,18 @@ def about_zoo(results: dict[str, Any]) -> list[str]:
             f"{'' if alone < 0.1 else ', above what is asked'}.",
         ]
     return lines
+
+
+def about_dimenet(results: dict[str, Any]) -> list[str]:
+    """What an epoch of DimeNet++ costs, and how near its products come to the fastest of this machine."""
+    lines = []
+    for name, row in results["rows"].items():
+        if "gflops" in row:
+            hours = row["epoch"] / row["molgraph"] / 3600
+            lines += [
+                f"{name}: {row['epoch']:,} molecules take {hours:.1f} hours of the processor (PyG: "
+                f"{row['epoch'] / row['peer'] / 3600:.1f}), half of that on two cores; the step's matrix products run at",
+                f"{row['gflops']:.0f} GFLOP/s, everything else included, where such products alone reach "
+                f"{row['gflops_alone']:.0f}.",
+            ]
+    return ["", *lines] if lines else []
