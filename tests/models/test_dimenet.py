@@ -176,9 +176,9 @@ def test_forces_and_their_gradients_are_finite_where_atoms_meet_or_stand_in_a_li
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_forces_are_the_gradient(name: str) -> None:
-    batch, net = batch_of(geometry(5, 3)), network(name)
+    batch, net = batch_of(geometry(4, 3)), network(name)
     at = batch["atom"].arrays["position"].clone().requires_grad_()
-    assert torch.autograd.gradcheck(lambda at: net(batch.with_level("atom", position=at)).graphs, at)
+    assert torch.autograd.gradcheck(lambda at: net(batch.with_level("atom", position=at)).graphs, at, fast_mode=True)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
