@@ -48,8 +48,8 @@ class DimeNetPlusPlus(Directional):
     angstrom count as so far apart. Sums over triplets are taken order by order, so that memory does not hold a
     row a triplet.
 
-    Use it for energies, forces and properties of electrons where positions are good, as from quantum chemistry. Known
-    limits: positions of a force field blur what it learns; it costs about 20 times as much as ``schnet``; mirror
+    Use it for energies, forces and properties of electrons where positions are good, as from quantum chemistry.
+    Known limits: positions of a force field blur what it learns; it costs several times as much as ``schnet``; mirror
     images are one to it; an atom without a neighbour within the cutoff gives the same whatever its element.
 
     Args:

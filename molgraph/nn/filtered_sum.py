@@ -48,7 +48,15 @@ class _FilteredSum(torch.autograd.Function):
     """Channel by channel, so that what is made of a part of a batch stays in the cache."""
 
     @staticmethod
-    def forward(ctx: Any, h: Tensor, basis: Tensor, weight: Tensor, pairs: Tensor, back: Tensor, along: Any) -> Tensor:
+    def forward(
+        ctx: Any,
+        h: Float[Tensor, "n_source d"],
+        basis: Float[Tensor, "c k n_source"],
+        weight: Float[Tensor, "c k d"],
+        pairs: Float[Tensor, "c p"],
+        back: Float[Tensor, "c p"],
+        along: Any,
+    ) -> Float[Tensor, "n_target d"]:
         ctx.along = along
         ctx.save_for_backward(h, basis, weight, pairs, back)
         out = h.new_zeros(along.relation.n_target, h.shape[1])

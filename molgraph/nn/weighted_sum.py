@@ -99,7 +99,13 @@ class _Sum(torch.autograd.Function):
     """``out_t = sum_c sum_(s,t) w_c,st x_c,s``; it is linear in x and in w, and so are its adjoints."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, pairs: Tensor, back: Tensor, along: OrderedRelation) -> Tensor:
+    def forward(
+        ctx: Any,
+        x: Float[Tensor, "c n_source d"],
+        pairs: Float[Tensor, "c p"],
+        back: Float[Tensor, "c p"],
+        along: OrderedRelation,
+    ) -> Float[Tensor, "n_target d"]:
         ctx.along, ctx.of_weights = along, pairs.requires_grad
         ctx.save_for_backward(*([x] if ctx.of_weights else []), pairs, back)
         r = along.relation
@@ -119,7 +125,13 @@ class _Spread(torch.autograd.Function):
     """``out_c,s = sum_(s,t) w_c,st g_t``: the adjoint of ``_Sum`` in x."""
 
     @staticmethod
-    def forward(ctx: Any, g: Tensor, pairs: Tensor, back: Tensor, along: OrderedRelation) -> Tensor:
+    def forward(
+        ctx: Any,
+        g: Float[Tensor, "n_target d"],
+        pairs: Float[Tensor, "c p"],
+        back: Float[Tensor, "c p"],
+        along: OrderedRelation,
+    ) -> Float[Tensor, "c n_source d"]:
         ctx.along = along
         ctx.save_for_backward(g, pairs, back)
         r, g = along.relation.transpose, g.contiguous()
@@ -139,7 +151,9 @@ class _Dots(torch.autograd.Function):
     """``out_c,st = g_t . x_c,s``: the adjoint of ``_Sum`` in the weights."""
 
     @staticmethod
-    def forward(ctx: Any, g: Tensor, x: Tensor, along: OrderedRelation) -> Tensor:
+    def forward(
+        ctx: Any, g: Float[Tensor, "n_target d"], x: Float[Tensor, "c n_source d"], along: OrderedRelation
+    ) -> Float[Tensor, "c p"]:
         ctx.along = along
         ctx.save_for_backward(g, x)
         source, target = along.relation.source, along.relation.target
