@@ -47,11 +47,10 @@ def about_dimenet(results: dict[str, Any]) -> list[str]:
     lines = []
     for name, row in results["rows"].items():
         if "gflops" in row:
-            hours = row["epoch"] / row["molgraph"] / 3600
+            own, peer = (row["epoch"] / row[side] / 3600 for side in ("molgraph", "peer"))
             lines += [
-                f"{name}: {row['epoch']:,} molecules take {hours:.1f} hours of the processor (PyG: "
-                f"{row['epoch'] / row['peer'] / 3600:.1f}), half of that on two cores; the step's matrix products run at",
-                f"{row['gflops']:.0f} GFLOP/s, everything else included, where such products alone reach "
-                f"{row['gflops_alone']:.0f}.",
+                f"{name}: an epoch of {row['epoch']:,} molecules takes {own:.1f} CPU hours (PyG: {peer:.1f});",
+                f"its matrix products run at {row['gflops']:.0f} GFLOP/s with all that is between them, and at "
+                f"{row['gflops_alone']:.0f} alone.",
             ]
     return ["", *lines] if lines else []

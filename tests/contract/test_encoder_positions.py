@@ -35,7 +35,7 @@ class TestEveryEncoderOfPositions:
         torch.testing.assert_close(graphs(encoder, moved), graphs(encoder, batch), rtol=1e-4, atol=1e-4)
 
     def test_motions_mirrors_and_orders_of_atoms_change_nothing(self, name: str) -> None:
-        """In double precision, of atoms no nearer than molecules have them: a hundred turns, every other one mirrored."""
+        """A hundred turns in double precision, every other one mirrored, of atoms as far apart as in molecules."""
         random, spread = torch.Generator().manual_seed(0), double(collate(store_of(name), np.array([8, 0, 5, 2])), 3)
         encoder = build_small(name).double()
         known, at = graphs(encoder, spread), spread["atom"].arrays["position"]
