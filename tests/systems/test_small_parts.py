@@ -12,11 +12,13 @@ from molgraph.auxiliary.readout.protores import ProtoRes
 from molgraph.auxiliary.readout.sparsemax import Sparsemax, sparsemax
 from molgraph.base.registry import get
 from molgraph.data.batch import collate
+from molgraph.data.datasets import load_dataset
 from molgraph.data.featurize import featurize
 from molgraph.models.gin import GIN
 from molgraph.models.inverted_residual import InvertedResidual
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.relation import Relation
+from molgraph.train.make_method import make_method
 from tests.systems.effect import Effect
 
 
@@ -162,3 +164,25 @@ def test_a_block_is_its_equation(off: str) -> None:
     weight[:, 0] -= 1 if off else 0
     known = h + wide @ weight.T + own.narrow[0].bias
     torch.testing.assert_close(own.states(batch)[0], known, rtol=0, atol=1e-5)
+
+
+@pytest.mark.data
+@pytest.mark.system(
+    "mobilenetv2",
+    rung="works",
+    null="on ESOL it is as good as a GIN of half its weights, and a fifth worse than one of its widest layers",
+)
+def test_its_error_is_that_of_a_network_as_wide_as_its_widest_layer(off: str, effect: Effect) -> None:
+    table = load_dataset("esol").table
+    small = {"d_hidden": 32, "expansion": 1 if off else 4}
+    sizes = {"inverted_residual": small, "gin": {"d_hidden": 128}, "narrow gin": {"d_hidden": 40}}
+    errors = {name: list[float]() for name in sizes}
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(table))
+        train, valid, test = (table.take(part) for part in np.split(order, [700, 800]))
+        for name, size in sizes.items():
+            method = make_method(name.split()[-1], depth=3, epochs=25, head_width=64, seed=seed, threads=1, **size)
+            value = method.fit(train, valid).predict(test).value
+            errors[name].append(float(np.sqrt(np.nanmean((value - test.y) ** 2))))
+    shares = [a / b for a, b in zip(errors["inverted_residual"], errors["gin"], strict=True)]
+    effect("error / of a GIN four times as wide", shares, at_most=1.05, beside=errors)
