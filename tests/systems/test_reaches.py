@@ -75,7 +75,11 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "nci": {"smiles": [str(text) for text in builtin.nci().smiles[:32]]},
         "tox21": {"smiles": smiles, **{name: rng.integers(0, 2, 48) for name in "abc"}},
         "davis": {"smiles": smiles, "sequence": [PROTEINS[i % 3] for i in range(48)], "y": y[:, 0]},
+        "ppi_yeast": {
+            name: [PROTEINS[i % 3][: k + i % k] for i in range(48)] for name, k in (("protein_a", 7), ("protein_b", 8))
+        },
     }
+    frames["ppi_yeast"]["y"] = y[:, 0]
     for name, columns in frames.items():
         pd.DataFrame(columns).to_csv(folder / f"{name}.csv", index=False)
     with Chem.SDWriter(str(folder / "gdb7_3d.sdf")) as file:
@@ -106,6 +110,8 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
     quick = shlex.split(QUICK[verb])
     if "davis" in command and "+" in command:
         quick += ["--sequence", "sequence"]
+    if "ppi_yeast" in command:
+        quick += ["--sequence", "protein_a", "--sequence", "protein_b"]
     if "tox21" in command:
         quick += ["-t", "a", "-t", "b", "-t", "c"]
     out = folder / (words[words.index("-o") + 1] if "-o" in words else "model.mgm")
@@ -113,7 +119,7 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
         words[words.index("-o") + 1] = str(out)
     elif verb != "bench run":
         words += ["-o", str(out)]
-    extra = [pair for pair in _pairs(quick) if pair[0] not in words or pair[0] == "-t"]
+    extra = [pair for pair in _pairs(quick) if pair[0] not in words or pair[0] in ("-t", "--sequence")]
     done = CliRunner().invoke(app, [*words, *(w for pair in extra for w in pair), *small(words)])
     assert done.exit_code == 0, f"{command}\n{done.output[-2000:]}"
     if verb == "bench run":
@@ -130,6 +136,8 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
         data = tables["dataset:gdb7_3d"]
     elif "davis" in command:
         data = pd.DataFrame({"smiles": NASTY, "sequence": PROTEINS[0]})
+    elif "ppi_yeast" in command:
+        data = pd.DataFrame({"protein_a": NASTY, "protein_b": PROTEINS[0]})
     found = model.predict(data) if verb in ("train", "finetune") else molgraph.embed(out, data)
     assert len(found.value) == (30 if isinstance(data, str) else len(NASTY)) and all(
         np.isfinite(found.value[np.asarray(found.ok)]).ravel()
