@@ -53,6 +53,8 @@ class Symmetric(Joiner):
     """
 
     shared = True
+    weight: Tensor
+    bias: Tensor
 
     def __init__(self, widths: Sequence[int], *, width: Width = 512, learned: bool = False) -> None:
         super().__init__()
@@ -73,7 +75,7 @@ class Symmetric(Joiner):
         projected = nn.functional.linear(states, self.weight, self.bias)
         if len(states):
             # the first batches weigh as in a plain mean: states of small variance would else begin far from it
-            self.norm.momentum = max(MOMENTUM, 1 / (int(self.norm.num_batches_tracked) + 1))
+            self.norm.momentum = max(MOMENTUM, 1 / (int(self.norm.num_batches_tracked or 0) + 1))
             projected = self.norm(projected)
         (a_x, b_x), (a_y, b_y) = (half.relu().chunk(2, dim=1) for half in projected.chunk(2))
         return a_x * b_y + b_x * a_y

@@ -75,7 +75,7 @@ def _read(card: Card, found: Found, path: Path | pd.DataFrame) -> Table:
     """One file's molecules and targets; a target that stands in a column of another name is renamed."""
     named = {t.name: replace(t, name=found.source.columns.get(t.name, t.name)) for t in card.targets}
     smiles = found.source.smiles or card.smiles or None
-    columns = {"smiles": smiles, "sequence": found.source.sequence or None}
+    columns: dict[str, Any] = {"smiles": smiles, "sequence": found.source.sequence or None}
     (rows,) = read_rows(path, Reading(), **columns, targets=tuple(named.values()) or None)
     # one published file has a line break inside each cell
     texts = np.array([text.strip("\r\n") for text in rows.table.smiles], dtype=object)

@@ -65,7 +65,7 @@ def _by_type(
     if missing := sorted({*types} - {row[2] for row in rows}):
         raise MissingColumnError(f"{name} has no interaction of the type {missing[0]!r}")
     numbers: dict[frozenset[str], int] = {}
-    pairs, found = [], list[tuple[int, int]]()
+    pairs, found = list[tuple[str, str]](), list[tuple[int, int]]()
     for a, b, mode, *_ in rows:
         key = frozenset((a, b))
         if key not in numbers:
