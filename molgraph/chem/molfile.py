@@ -78,6 +78,16 @@ def read_positions(text: str) -> tuple[np.ndarray, np.ndarray]:
     """
     if "M  END" not in text:
         return _read_xyz(text.splitlines())
+    mol, positions = read_block_in_space(text)
+    return np.array([atom.GetAtomicNum() for atom in mol.GetAtoms()], np.uint8), positions
+
+
+def read_block_in_space(text: str) -> tuple[Chem.Mol, np.ndarray]:
+    """The molecule of a mol block as it is written, hydrogens included, and its positions float32 [n, 3] in angstrom.
+
+    Raises:
+        ValueError: it has no atoms, or is a drawing in the plane, whose positions are no geometry.
+    """
     with smiles.quiet():
         try:
             mol = Chem.MolFromMolBlock(text, sanitize=False, removeHs=False)
@@ -88,8 +98,7 @@ def read_positions(text: str) -> tuple[np.ndarray, np.ndarray]:
     conformer = mol.GetConformer()
     if mol.GetNumAtoms() > 1 and not conformer.Is3D():
         raise ValueError("a drawing in the plane, not a structure in space (the second line of one says 3D)")
-    numbers = np.array([atom.GetAtomicNum() for atom in mol.GetAtoms()], np.uint8)
-    return numbers, _finite(conformer.GetPositions())
+    return mol, finite_positions(conformer.GetPositions())
 
 
 def _read_xyz(lines: list[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -110,10 +119,10 @@ def _read_xyz(lines: list[str]) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"neither a mol block nor the text of an XYZ file of one frame: {first!r}") from None
     if len(at) != len(numbers) or not len(at):
         raise ValueError("an atom without a position" if len(at) else "a structure of no atoms")
-    return numbers, _finite(at)
+    return numbers, finite_positions(at)
 
 
-def _finite(positions: np.ndarray) -> np.ndarray:
+def finite_positions(positions: np.ndarray) -> np.ndarray:
     """Positions as float32; raises ``ValueError`` where one is no finite number."""
     with np.errstate(over="ignore"):
         found = positions.astype(np.float32)

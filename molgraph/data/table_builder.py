@@ -16,7 +16,7 @@ from molgraph.base.errors import AmbiguousColumnError
 from molgraph.base.packed import Packed
 from molgraph.base.table import EntityKind
 from molgraph.chem.atom_order import counts_of, follow_block
-from molgraph.chem.molfile import read_positions
+from molgraph.chem.complexes import pose_mismatch, read_structure
 from molgraph.chem.parallel import map_texts
 from molgraph.chem.smiles import MAX_CHARACTERS, precheck
 from molgraph.data import columns as cols
@@ -82,6 +82,7 @@ def build(
     for entity, wrong in reversed(judged):  # the first column's reason is the one that stays
         for row, own, why in wrong:
             status[row], reason[row] = own, f"{entity.name}: {why}" if len(entities) > 1 else why
+    _mark_other_ligands(plan, columns, status, reason)
     if chunk.reasons is not None:
         bad = chunk.reasons != ""
         status[bad], reason[bad] = UNREADABLE, chunk.reasons[bad]
@@ -169,10 +170,23 @@ def _geometries(entity: Entities) -> tuple[Entities, list[tuple[int, str, str]]]
             wrong.append((i, MISSING, "no geometry in this row"))
             continue
         try:
-            values[i] = Geometry(*read_positions(text))
+            values[i] = Geometry(*read_structure(text))
         except ValueError as error:
             wrong.append((i, UNREADABLE, str(error)))
     return replace(entity, values=values), wrong
+
+
+def _mark_other_ligands(plan: ColumnRoles, columns: pa.Table, status: np.ndarray, reason: np.ndarray) -> None:
+    """Mark the complexes whose ligand is another molecule than the SMILES beside it."""
+    molecules, shapes = ([name for name, kind in plan.entities if kind == each] for each in ("molecule", "geometry"))
+    if len(molecules) != 1:
+        return
+    named = cols.as_text(columns[molecules[0]])
+    for shape in shapes:
+        texts = cols.as_text(columns[shape])
+        for row in np.flatnonzero(status == OK):
+            if why := pose_mismatch(str(texts[row]), str(named[row])):
+                status[row], reason[row] = UNREADABLE, f"{shape}: {why}"
 
 
 def _weights(chunk: Chunk, name: str, status: np.ndarray, reason: np.ndarray) -> np.ndarray:
