@@ -98,11 +98,12 @@ def pose_mismatch(text: str, molecule: str) -> str:
 
 def write_structure(found: Structure) -> str:
     """A protein or a complex as an extended XYZ text, which ``read_structure`` reads back to the bit."""
-    assert found.residue is not None and found.residue_index is not None and found.charge is not None
+    numbers, positions, residue, index, charge = found
+    assert residue is not None and index is not None and charge is not None
     symbol, number = Chem.GetPeriodicTable().GetElementSymbol, np.format_float_positional
     rows = [
         " ".join([symbol(int(z)), *map(number, at), str(int(kind)), str(int(i)), number(q)])
-        for z, at, kind, i, q in zip(*found, strict=True)
+        for z, at, kind, i, q in zip(numbers, positions, residue, index, charge, strict=True)
     ]
     return "\n".join([str(len(rows)), _PROPERTIES, *rows, ""])
 

@@ -24,7 +24,7 @@ from molgraph.data.log import log10
 from molgraph.data.sources import builtin
 from molgraph.data.sources.dataset_files import Found
 from molgraph.data.sources.graph_files import members, plain_table, read_dgcnn, read_tu
-from molgraph.data.sources.pair_files import read_interactions
+from molgraph.data.sources.pair_files import read_complexes, read_interactions
 from molgraph.data.table import Table, concatenate
 from molgraph.data.table_reader import read_rows
 
@@ -194,6 +194,9 @@ LAYOUTS: dict[str, Callable[[Card, Found], Table]] = {
     "dgcnn": lambda card, found: read_dgcnn(found.files["zip"], found.source.member, card.targets[0]),
     "deepdta": lambda card, found: read_deepdta(
         found.files, card.targets[0], molar="log10" in card.units[card.targets[0].name]
+    ),
+    "complexes": lambda card, found: read_complexes(
+        found.files, card.targets[0], found.source.columns.get(card.targets[0].name, card.targets[0].name)
     ),
     "interactions": lambda card, found: read_interactions(found.files, card.targets),
     "npz": lambda card, found: read_npz(found.files["npz"], card.targets, found.source.columns),

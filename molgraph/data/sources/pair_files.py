@@ -1,19 +1,24 @@
-"""Read interactions of proteins: a list of pairs beside the sequences of the proteins that it names."""
+"""Read pairs of proteins beside their sequences, and complexes of a ligand and a pocket beside their affinities."""
 
 from __future__ import annotations
 
 import csv
 import gzip
+import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import FormatError, MissingColumnError
-from molgraph.data.table import OK, Entities, Table
+from molgraph.chem.complexes import read_structure
+from molgraph.data.graph_values import Geometry
+from molgraph.data.table import OK, UNREADABLE, Entities, Table
 
 COLUMNS = ("protein_a", "protein_b")
+MAX_MEMBER_BYTES = 1 << 24
 STRING = ("item_id_a", "item_id_b", "mode")  # of the header of STRING's actions
 
 
@@ -48,6 +53,51 @@ def read_interactions(files: Mapping[str, Path], targets: Sequence[Target]) -> T
         entities.append(Entities(column, "sequence", values))
     ids, status, reason = np.array([str(i) for i in range(n)], object), np.full(n, OK, object), np.full(n, "", object)
     return Table(ids, tuple(entities), status, reason, tuple(targets), y)
+
+
+def read_complexes(files: Mapping[str, Path], target: Target, column: str) -> Table:
+    """Complexes of a ligand and a pocket, in the order of a table of their names and affinities.
+
+    A complex that cannot be read is a row with the reason.
+
+    Args:
+        files: paths by role: ``table``, a csv file whose first column has the names, and ``archive``, a tar file with
+            ``NAME_ligand.sdf`` and ``NAME_pocket.pdb`` of each.
+        target: what ``column`` of the table holds.
+        column: its name.
+
+    Raises:
+        FormatError: the archive cannot be read.
+        MissingColumnError: the table has no such column.
+    """
+    frame = pd.read_csv(files["table"], dtype=str, keep_default_na=False)
+    if column not in frame.columns[1:]:
+        raise MissingColumnError(f"{files['table'].name} has no column {column!r}", hint=", ".join(frame.columns))
+    names, texts = frame.iloc[:, 0].tolist(), _members(files["archive"])
+    values, status = np.full(len(names), None, dtype=object), np.full(len(names), OK, dtype=object)
+    reason = np.full(len(names), "", dtype=object)
+    for i, name in enumerate(names):
+        try:
+            block = texts[f"{name}_ligand.sdf"].partition("$$$$")[0]
+            values[i] = Geometry(*read_structure(block + texts[f"{name}_pocket.pdb"]))
+        except KeyError as error:
+            status[i], reason[i] = UNREADABLE, f"the archive has no {error.args[0]}"
+        except ValueError as error:
+            status[i], reason[i] = UNREADABLE, str(error)
+    ids = np.array([str(i) for i in range(len(names))], dtype=object)
+    y = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)[:, None]
+    return Table(ids, (Entities("geometry", "geometry", values),), status, reason, (target,), y)
+
+
+def _members(path: Path) -> dict[str, str]:
+    """The texts in a tar file by the ends of their paths; nothing is unpacked."""
+    try:
+        with tarfile.open(path) as archive:
+            files = [member for member in archive if member.isfile() and member.size <= MAX_MEMBER_BYTES]
+            opened = ((member.name.rpartition("/")[2], archive.extractfile(member)) for member in files)
+            return {name: file.read().decode("utf-8", "replace") for name, file in opened if file is not None}
+    except (OSError, EOFError, tarfile.TarError) as error:
+        raise FormatError(f"{path.name} cannot be read: {error}", hint="copy or download it again") from None
 
 
 def _labelled(rows: Sequence[Sequence[str]], name: str) -> tuple[list[tuple[str, str]], np.ndarray]:
