@@ -151,7 +151,7 @@ def _find_roles(
     proteins = [cols.resolve(name, names, "sequences") for name in _several(sequence)]
     held = [*names, GEOMETRY] if isinstance(reader, RecordReader) else names
     if GEOMETRY in _several(geometry) and GEOMETRY not in map(str.lower, held):
-        hint = "give an SD file, or name a column of mol blocks or XYZ texts: --geometry COLUMN; it has "
+        hint = "give an SD file, or name a column of mol blocks, XYZ or PDB texts: --geometry COLUMN; it has "
         hint += ", ".join(names)
         raise MissingColumnError("the table has no atoms in space, which are to be read", hint=hint[:500])
     shapes = [cols.resolve(name, held, "geometries") for name in _several(geometry)]
