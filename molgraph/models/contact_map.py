@@ -36,11 +36,11 @@ from molgraph.nn.propagate import propagate
     summary="graph convolution along contacts: for proteins and complexes in space",
     paper="Morrone et al. 2020, J. Chem. Inf. Model. 60:4170",
     line=(
-        "residues, ligand atoms",
+        "residues and atoms",
         "contacts",
-        "product with the distance's weights",
+        "product with weights of the distance",
         "skip + ReLU",
-        "sum",
+        "mean",
         "supervised",
     ),
 )
