@@ -130,7 +130,7 @@ def sentences(board: Board) -> list[str]:
             text += " They are averaged in their own units, so that tasks of large numbers weigh most."
         found.append(text + "".join(f" {name}: {why}." for name, why in board.scores.left_out.items()))
     entered = [f"{name} was entered by its predictions: {words}" for name, words in board.entered.items()]
-    return [text for text in (*found, how_tested(board), *board.notes, *entered) if text]
+    return [text for text in (*board.side_sentences, *found, how_tested(board), *board.notes, *entered) if text]
 
 
 def how_tested(board: Board) -> str:
