@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import molgraph
 from molgraph.base.errors import MissingOptionError
 from molgraph.base.registry import get, names
+from molgraph.data.read import read_table
 from molgraph.study.study import Findings, Subject
 from molgraph.train.model import Model
 
@@ -19,9 +21,21 @@ def generator() -> Model:
     return molgraph.train_generator("builtin:chembl2321810", model="ngram")
 
 
+def pairs() -> pd.DataFrame:
+    """Sixty pairs of a molecule and a protein."""
+    table = read_table("builtin:chembl2321810").take(np.arange(60))
+    proteins = ("MKTAYIAKQRQISFVKSHFSRQ", "GIVEQCCTSICSLYQLENYCN", "ACDEFGHIKLMNPQRSTVWY")
+    return pd.DataFrame({"smiles": table.smiles, "sequence": [proteins[i % 3] for i in range(60)], "y": table.y[:, 0]})
+
+
+SMALL = "dmpnn(d_hidden=16)+deepdta(d_embed=8, n_filters=8)"
+
+
 def findings(name: str, generator: Model) -> Findings:
     study = get("study", name)(**get("study", name).small)
     model = {"model": "random_forest(n_estimators=5)", "fitted": generator}
+    if study.reads == "pairs":
+        return study.run(Subject(pairs(), SMALL, {"sequence": "sequence", "targets": ["y"]}))
     return study.run(Subject("builtin:chembl2321810", next((model[n] for n in study.needs if n in model), None)))
 
 
