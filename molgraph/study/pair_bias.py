@@ -120,10 +120,8 @@ class PairBias(Study):
             f"Pair bias of {subject.model} on {about}: {len(table):,} rows, split {recipe}, {len(test):,} test rows",
             ". ".join(each.sentence for each in gaps) + ".",
             frame,
-            Control(f"labels planted in the {other}", f"the {other} is used", _told(positive), positive.used),
-            Control(
-                f"labels planted in the {own}", f"nothing shows use of the {other}", _told(negative), not negative.used
-            ),
+            Control(f"labels planted in the {other}", used, _told(controls[0]), controls[0].used),
+            Control(f"labels planted in the {own}", unused, _told(controls[1]), not controls[1].used),
             notes=tuple(notes),
         )
 
