@@ -64,7 +64,14 @@ class Gap(NamedTuple):
 
 
 def gap(
-    table: Table, target: Target, side: Side, whole: Sequence[Prediction], alone: Sequence[Prediction], *, seed: int = 0
+    table: Table,
+    target: Target,
+    side: Side,
+    whole: Sequence[Prediction],
+    alone: Sequence[Prediction],
+    *,
+    seed: int = 0,
+    n: int = N,
 ) -> Gap:
     """Compare fits of a model of pairs with fits of one side alone, on the rows that all of them predict.
 
@@ -78,6 +85,7 @@ def gap(
         side: what the second model reads.
         whole, alone: predictions of ``table``, one of each fit.
         seed: of the bootstrap.
+        n: resamples of the rows.
 
     Example:
         >>> from molgraph.base.table import OK
@@ -101,7 +109,7 @@ def gap(
     if why := too_few(y, target) or ("" if np.isfinite(scores).all() else "they give no score"):
         return Gap(side, metric, first, second, none, why, several)
     rng, samples = generator(seed, "sides"), []
-    for _ in range(N):
+    for _ in range(n):
         rows = rng.integers(0, len(y), len(y))
         each = [[evaluate_metric(metric, y[rows], p[rows])[0] for p in pair] for pair in pairs]
         samples.append(np.subtract(*np.mean(each, axis=0)))

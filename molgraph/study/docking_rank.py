@@ -78,7 +78,7 @@ def rank_rows(
     scores = {"rank alone": rank_alone(train, test, rank), DOCKING: -rank_column(test, rank)}
     without = columns_of(fits["without the rank"][0], target)
     rows = [
-        {"row": "model without the rank", metric.name: evaluate_metric(metric, y, without)[0], "fits": 1},
+        {"row": "without the rank", metric.name: evaluate_metric(metric, y, without)[0], "fits": 1},
         {"row": "rank alone", metric.name: evaluate_metric(metric, y, scores["rank alone"])[0], "fits": 1},
         {"row": DOCKING, "fits": 1},
     ]
@@ -92,5 +92,4 @@ def rank_rows(
         else top_rate(y, scores[name], group)
         for name in names
     }
-    shown = {frame["row"][0]: "model", "model without the rank": "without the rank"}
-    return whole.assign(top1=[rates.get(shown.get(row, row), np.nan) for row in whole["row"]])
+    return whole.assign(top1=[rates.get(row, np.nan) for row in whole["row"]])

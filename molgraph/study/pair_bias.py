@@ -12,7 +12,7 @@ import pandas as pd
 
 from molgraph.base.contracts import Method, Prediction, Target
 from molgraph.base.errors import LabelError, UnsupportedError
-from molgraph.base.ranges import Range
+from molgraph.base.ranges import Count, Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive, generator
 from molgraph.base.systems import SystemCard
@@ -26,11 +26,12 @@ from molgraph.evaluate.verdict import worded
 from molgraph.study.docking_rank import rank_rows, without_feature
 from molgraph.study.pair_toys import Rule, toy_pairs
 from molgraph.study.study import SECONDS, Control, Findings, Study, Subject
+from molgraph.train.method import GraphMethod
 from molgraph.train.one_side import method_alone, method_sides
 
 SHARES = (0.7, 0.1, 0.2)
 TOY_ROWS, TOY_TEST = 240, 80
-TOY_TRAINING = MappingProxyType({"epochs": 1, "min_steps": 300, "batch_size": 32, "learning_rate": 3e-3})
+TOY_TRAINING = MappingProxyType({"epochs": 1, "min_steps": 100, "batch_size": 32, "learning_rate": 1e-2})
 
 
 @register(
@@ -61,6 +62,7 @@ class PairBias(Study):
         split: how to divide the rows; the table's own split column if empty, or at random where it has none.
         rows: rows that are used, at most, drawn at random.
         seeds: fits of each row of the table, as far as there is time.
+        epochs: passes over the training rows of each fit, at most.
         rank: a column of features with the rank of each docked pose, 1 for the best (``--feature rank``): then there
             are rows of the model without it and of the rank alone, and for labels 0 and 1 the rate of right poses
             among those that come first in each complex.
@@ -72,7 +74,7 @@ class PairBias(Study):
 
     needs = ("data", "model")
     reads = "pairs"
-    small = MappingProxyType({"seeds": 1, "rows": 60})
+    small = MappingProxyType({"seeds": 1, "rows": 60, "epochs": 2})
 
     def __init__(
         self,
@@ -80,9 +82,10 @@ class PairBias(Study):
         split: str = "",
         rows: Annotated[int, Range(20, 10_000_000)] = 2000,
         seeds: Annotated[int, Range(1, 100)] = 3,
+        epochs: Count = 20,
         rank: str = "",
     ) -> None:
-        self.split, self.rows, self.seeds, self.rank = split, rows, seeds, rank
+        self.split, self.rows, self.seeds, self.epochs, self.rank = split, rows, seeds, epochs, rank
 
     def run(self, subject: Subject, *, seed: int = 0, seconds: float = SECONDS) -> Findings:
         """Fit the model and its sides, then the controls, then further seeds while there is time."""
@@ -98,19 +101,19 @@ class PairBias(Study):
         divided = split_table(table, recipe, fractions=SHARES, seed=seed, quiet=True)
         parts = [table.take(rows) for rows in (divided.train, divided.valid, divided.test)]
         fits: dict[str, list[Prediction]] = {}
-        _fit_all(fits, subject, sides, parts, derive(seed, "fit", 0))
+        _fit_all(fits, self._made(subject, seed, 0), sides, parts)
         each = time.process_time() - started
         controls = [_planted(subject, table, sides, rule, seed) for rule in ("second", "first")]
         n = 1
         while n < self.seeds and time.process_time() - started + each < seconds:
-            _fit_all(fits, subject, sides, parts, derive(seed, "fit", n))
+            _fit_all(fits, self._made(subject, seed, n), sides, parts)
             n += 1
         target, test = table.row_targets[0], parts[2]
         gaps = [gap(test, target, side, fits["model"], fits[side.title], seed=seed) for side in sides]
-        frame = _frame(str(subject.model), parts, fits, gaps)
+        frame = _frame(parts, fits, gaps)
         if self.rank:
             bare = [without_feature(part, self.rank) for part in parts]
-            without = _fit(subject.make(seed=derive(seed, "fit", 0) % 2**31), bare)
+            without = _fit(self._made(subject, seed, 0), bare)
             frame = rank_rows(frame, parts, {**fits, "without the rank": [without]}, self.rank)
         notes += [f"{n} of {self.seeds} fits of each row, for want of time"] * (n < self.seeds)
         about = subject.data if isinstance(subject.data, str) else "a table"
@@ -124,6 +127,14 @@ class PairBias(Study):
             Control(f"labels planted in the {own}", unused, _told(controls[1]), not controls[1].used),
             notes=tuple(notes),
         )
+
+    def _made(self, subject: Subject, seed: int, n: int) -> Method:
+        """A fresh method for the n-th fit."""
+        method = subject.make(seed=derive(seed, "fit", n) % 2**31)
+        for part in method.innermost:
+            if isinstance(part, GraphMethod) and part is method:
+                part.set_params(epochs=self.epochs)
+        return method
 
 
 def _usable(table: Table, most: int, seed: int) -> tuple[Table, list[str]]:
@@ -139,14 +150,11 @@ def _usable(table: Table, most: int, seed: int) -> tuple[Table, list[str]]:
     return table.take(rows), notes
 
 
-def _fit_all(
-    fits: dict[str, list[Prediction]], subject: Subject, sides: Sequence[Side], parts: Sequence[Table], seed: int
-) -> None:
+def _fit_all(fits: dict[str, list[Prediction]], method: Method, sides: Sequence[Side], parts: Sequence[Table]) -> None:
     """Fit the model and each side with one seed, and keep their predictions of the test part."""
-    made = subject.make(seed=seed % 2**31)
-    fits.setdefault("model", []).append(_fit(made, parts))
+    fits.setdefault("model", []).append(_fit(method, parts))
     for side in sides:
-        alone = _fit(method_alone(made, side, parts[0]), [side.of(part) for part in parts])
+        alone = _fit(method_alone(method, side, parts[0]), [side.of(part) for part in parts])
         fits.setdefault(side.title, []).append(alone)
 
 
@@ -164,7 +172,7 @@ def _planted(subject: Subject, table: Table, sides: Sequence[Side], rule: Rule, 
     side = sides[0]
     whole = method.fit(train).predict(test)
     alone = method_alone(method, side, train).fit(side.of(train)).predict(side.of(test))
-    return gap(test, toys.targets[0], side, [whole], [alone], seed=seed)
+    return gap(test, toys.targets[0], side, [whole], [alone], seed=seed, n=200)
 
 
 def _told(found: Gap) -> str:
@@ -172,7 +180,7 @@ def _told(found: Gap) -> str:
     return f"{words}; difference {worded(found.difference)}"
 
 
-def _frame(model: str, parts: Sequence[Table], fits: dict[str, list[Prediction]], gaps: Sequence[Gap]) -> pd.DataFrame:
+def _frame(parts: Sequence[Table], fits: dict[str, list[Prediction]], gaps: Sequence[Gap]) -> pd.DataFrame:
     """A row for the model, each side and the mean: the score over the fits, and what the model is better by."""
     target, test = parts[2].row_targets[0], parts[2]
     metric, found = default_metric(target.kind), {each.side.title: each for each in gaps}
@@ -184,7 +192,7 @@ def _frame(model: str, parts: Sequence[Table], fits: dict[str, list[Prediction]]
         difference = {} if own is None else own.difference._asdict()
         rows.append(
             {
-                "row": model if name == "model" else name,
+                "row": name,
                 metric.name: float(np.mean(scores)),
                 "fits": len(scores),
                 "sd": float(np.std(scores, ddof=1)) if len(scores) > 1 else np.nan,

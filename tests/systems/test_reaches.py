@@ -17,11 +17,13 @@ import molgraph
 from molgraph.api.systems import Built, built
 from molgraph.base import registry
 from molgraph.base.contracts import Generator, LatentGenerator
+from molgraph.chem.complexes import Structure, write_structure
 from molgraph.cli.main import app
 from molgraph.data.sources import builtin
 from molgraph.generate.chemvae import ChemVAE
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
+from tests.systems.test_space_complexes import toys
 from tests.tiny import series
 
 NASTY = [line.split("\t")[0] for line in (Path(__file__).parents[1] / "nasty.tsv").read_text("utf-8").splitlines()[1:]]
@@ -88,12 +90,17 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             AllChem.EmbedMolecule(mol, randomSeed=i + 1)
             mol.SetProp("y", str(i % 7))
             file.write(mol)
+    complexes = toys("first", 30, 0)
+    texts = [write_structure(Structure(**value.arrays())) for value in complexes.entities[0].values]
+    frame = pd.DataFrame({"geometry": texts, "y": complexes.y[:, 0] + np.arange(30) % 3})
+    frame.to_csv(folder / "pdbbind_complexes.csv", index=False)
     encoder = molgraph.pretrain(few, model="dmpnn", params={"d_hidden": 8}, epochs=1, threads=1)
     encoder.save(folder / "encoder.mgm")
     generator = ChemVAE(**{**ChemVAE.small, "tokens": "selfies", "epochs": 1, "threads": 1}).fit(few)
     Model(generator, targets=()).save(folder / "jtvae-zinc.mgm")
     found = {f"dataset:{name}": str(folder / f"{name}.csv") for name in frames}
     found["dataset:esol"] = found["dataset:chembl2321810"]
+    found["dataset:pdbbind_complexes"] = str(folder / "pdbbind_complexes.csv")
     made = {"dataset:gdb7_3d": "gdb7_3d.sdf", "jtvae-zinc": "jtvae-zinc.mgm", "encoder.mgm": "encoder.mgm"}
     return found | {name: str(folder / file) for name, file in made.items()}
 
@@ -110,6 +117,9 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
     quick = shlex.split(QUICK[verb])
     if "davis" in command and "+" in command:
         quick += ["--sequence", "sequence"]
+    if verb == "study" and "davis" in command:
+        quick += ["-t", "y"]
+        words = [word.replace("pair-bias", "pair-bias(seeds=1, epochs=2)") for word in words]
     if "ppi_yeast" in command:
         quick += ["--sequence", "protein_a", "--sequence", "protein_b"]
     if "tox21" in command:
@@ -132,8 +142,8 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
         points = model.method.encode(series(8)).mean.tobytes() if isinstance(model.method, LatentGenerator) else b""
         return points + "\n".join(model.method.sample(20, 1)).encode()
     data: Any = NASTY
-    if "gdb7_3d" in command:
-        data = tables["dataset:gdb7_3d"]
+    if "gdb7_3d" in command or "pdbbind_complexes" in command:
+        data = tables["dataset:gdb7_3d" if "gdb7_3d" in command else "dataset:pdbbind_complexes"]
     elif "davis" in command:
         data = pd.DataFrame({"smiles": NASTY, "sequence": PROTEINS[0]})
     elif "ppi_yeast" in command:
