@@ -31,7 +31,7 @@ from molgraph.train.one_side import method_alone, method_sides
 
 SHARES = (0.7, 0.1, 0.2)
 TOY_ROWS, TOY_TEST = 240, 80
-TOY_TRAINING = MappingProxyType({"epochs": 1, "min_steps": 80, "batch_size": 32, "learning_rate": 1e-2})
+TOY_TRAINING = MappingProxyType({"epochs": 1, "min_steps": 60, "batch_size": 32, "learning_rate": 1e-2})
 
 
 @register(

@@ -24,8 +24,8 @@ SERINE, CYSTEINE = (AMINO_ACIDS.index(name) + 1 for name in ("SER", "CYS"))
 def toy_pairs(table: Table, sides: Sequence[Side], rule: Rule, *, n: int = 200, seed: int = 0) -> Table:
     """Pairs with the columns of a table, each side of which carries one bit that a network can read.
 
-    A molecule ends in N or O, a protein has the motif WWWW or YYYY, and in a complex the residue next to the ligand is
-    a cysteine or a serine. All else is drawn at random.
+    A molecule is an ether of three O or an amine of three N, a protein has three times the motif WWWW or YYYY, and in a
+    complex the residue next to the ligand is a cysteine or a serine. All else is drawn at random.
 
     Args:
         table: whose entity columns the rows have.
@@ -45,7 +45,7 @@ def toy_pairs(table: Table, sides: Sequence[Side], rule: Rule, *, n: int = 200, 
         >>> from molgraph.data.sides import sides_of
         >>> pairs = read_table({"drug": ["CCO"], "target": ["MKT"]}, smiles="drug", sequence="target")
         >>> made = toy_pairs(pairs, sides_of(pairs), "xor", n=4)
-        >>> sorted({text[-1] for text in made.smiles}), sorted(made.y[:, 0].tolist())
+        >>> sorted({text[-2] for text in made.smiles}), sorted(made.y[:, 0].tolist())
         (['N', 'O'], [0.0, 0.0, 1.0, 1.0])
     """
     rng = generator(seed, "toy", rule)
@@ -68,11 +68,10 @@ def toy_pairs(table: Table, sides: Sequence[Side], rule: Rule, *, n: int = 200, 
 
 def _value(entity: Entities, sides: Sequence[Side], bits: list[int], rng: np.random.Generator) -> Any:
     if entity.kind == "molecule":
-        n, at = int(rng.integers(3, 11)), int(rng.integers(1, 3))
-        return "C" * at + "C(C)" * int(rng.integers(0, 3)) + "C" * (n - at) + "ON"[bits[0]]
+        return "".join("C" * int(n) + "ON"[bits[0]] for n in rng.integers(2, 6, 3)) + "C"
     if entity.kind == "sequence":
-        text, at = "".join(rng.choice(list(LETTERS), 24)), int(rng.integers(0, 25))
-        return text[:at] + ("WWWW" if bits[0] else "YYYY") + text[at:]
+        letters = ["".join(rng.choice(list(LETTERS), 4)) for _ in range(4)]
+        return ("WWWW" if bits[0] else "YYYY").join(letters)
     if entity.kind == "geometry":
         whole = any(entity.name in side.complexes for side in sides)
         roles = [LIGAND, PROTEIN] if whole else [side.name for side in sides if entity.name in side.columns]
