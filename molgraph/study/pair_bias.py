@@ -93,10 +93,9 @@ class PairBias(Study):
         table, notes = _usable(subject.table(), self.rows, seed)
         sides = method_sides(subject.make(), table)
         if not sides:
+            words = f"pair-bias is about pairs, and {subject.model} reads one thing a row here"
             hint = "name both columns, as in --smiles drug --sequence protein -m dmpnn+deepdta"
-            raise UnsupportedError(
-                f"pair-bias compares a model of pairs with one side alone: {subject.model}", hint=hint
-            )
+            raise UnsupportedError(words, hint=hint)
         recipe = self.split or ("random" if table.split is None else "column")
         divided = split_table(table, recipe, fractions=SHARES, seed=seed, quiet=True)
         parts = [table.take(rows) for rows in (divided.train, divided.valid, divided.test)]
