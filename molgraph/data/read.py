@@ -60,8 +60,9 @@ def read_table(
             PyG's ``Data``, one of its datasets, or a frame with a column of ``Data``.
         smiles: the column of SMILES, or several; found by its name or by values that parse where not given.
         sequence: the columns of protein sequences, where there are any.
-        geometry: the columns of atoms in space: mol blocks, texts of XYZ files, or ``Geometry``; ``geometry`` stands
-            for the structures of an SD file. SMILES beside them are read where they are named.
+        geometry: the columns of atoms in space: mol blocks, texts of XYZ or PDB files, a mol block with a PDB text
+            after it (a complex), or ``Geometry``; ``geometry`` stands for the structures of an SD file. SMILES beside
+            them are read where they are named.
         targets: what is to be learnt: names, with a kind where it is not plain (``class:multiclass``), or a level:
             each cell of ``charge:atom`` (``order:bond``) is a list of values in the order of RDKit's atoms (bonds) of
             the row's SMILES, ``[0.1, null, -0.2]``. A list of another length marks its row.
