@@ -7,8 +7,10 @@ PIP := $(RUN) -m pip --disable-pip-version-check install $(if $(MAKE_TERMOUT),,-
 CORE := $(VENV)/.molgraph-core
 DEV := $(VENV)/.molgraph-dev
 WORKERS ?= 2
-# One thread a worker: two workers of two threads each would wait for each other.
-PYTEST := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(RUN) -m pytest -q -n $(WORKERS) $(ARGS)
+# One thread a worker: two workers of two threads each would wait for each other. A file goes to one of them, which makes
+# what its tests share once; and tests as pytest rewrites them are kept, which spares each worker seconds.
+PYTEST := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -q -n $(WORKERS) \
+	--dist loadfile $(ARGS)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check format speed boards systems systems-check clean
@@ -67,5 +69,5 @@ $(CORE): pyproject.toml constraints.txt | $(RUN)
 
 $(DEV): $(CORE)
 	@echo "installing what the tests and peers need, once"
-	@$(PIP) --editable '.[bench,generate,peers,notebooks,ray,dev]'
+	@$(PIP) --editable '.[bench,generate,peers,notebooks,ray,ase,dev]'
 	@touch $@

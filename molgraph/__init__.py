@@ -11,6 +11,7 @@
     molgraph.pretrain("library.smi").save("encoder.mgm")  # without targets; train(..., init="encoder.mgm") starts there
     molgraph.finetune("encoder.mgm", "assay.csv", targets=["pIC50"])        # a model that starts from it
     molgraph.embed("encoder.mgm", ["CCO"])           # the vector of each molecule
+    molgraph.forces("schnet.mgm", "frames.sdf")      # of an energy model; molgraph.ase_calculator moves atoms by them
     molgraph.explain("structpool.mgm", "c1ccccc1O", by="clusters")          # the clusters of atoms that it learned
     molgraph.train_generator("library.smi").save("gen.mgm")  # molgraph.generate("gen.mgm", 1000) proposes molecules
     molgraph.neighbours("vae.mgm", "CCO")            # near one in latent space; encode, decode and interpolate too
@@ -41,15 +42,17 @@ from typing import TYPE_CHECKING, Any
 from molgraph.base.version import __version__
 
 if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
+    from molgraph.api.ase import ase_calculator
     from molgraph.api.benchmarking import benchmark
     from molgraph.api.catalogue import names
+    from molgraph.api.conforming import conformers
     from molgraph.api.explaining import draw_clusters, draw_salience, explain_bit
     from molgraph.api.finetuning import finetune
     from molgraph.api.generating import generate, train_generator
     from molgraph.api.judging import judge_generation, temperature_sweep
     from molgraph.api.latent_space import decode, encode, interpolate, neighbours
     from molgraph.api.optimising import optimise
-    from molgraph.api.prediction import embed, load, predict_file
+    from molgraph.api.prediction import embed, forces, load, predict_file
     from molgraph.api.pretraining import pretrain
     from molgraph.api.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
     from molgraph.api.training import train
@@ -69,8 +72,10 @@ __all__ = [
     "MoleculeRegressor",
     "MolgraphError",
     "__version__",
+    "ase_calculator",
     "audit",
     "benchmark",
+    "conformers",
     "curate",
     "datasets",
     "decode",
@@ -82,6 +87,7 @@ __all__ = [
     "explain",
     "explain_bit",
     "finetune",
+    "forces",
     "frontier_report",
     "generate",
     "interpolate",

@@ -4,7 +4,9 @@
 ``baselines`` fits the method and its baselines, ``results`` holds the outcome and chooses a model);
 ``pretraining`` pretrains an encoder, ``finetuning`` trains a model from it; ``generating`` trains generators and
 proposes molecules; ``latent_space`` goes between molecules and latent vectors; ``optimising`` searches for better ones;
+``conforming`` places atoms in space;
 ``judging`` measures generated ones; ``prediction`` loads, predicts, embeds, scores and verifies model files;
+``ase`` is a calculator of energies and forces;
 ``explaining`` has older names of
 ``explain``; ``benchmarking`` runs benchmarks; ``catalogue`` lists registered names;
 ``sklearn_adapters`` adapts to scikit-learn.
@@ -17,9 +19,11 @@ from typing import Any
 
 #: module -> the names that are imported from it
 _HOMES = {
+    "molgraph.api.ase": ("ase_calculator",),
     "molgraph.api.benchmarking": ("benchmark",),
     "molgraph.api.catalogue": ("names",),
-    "molgraph.api.prediction": ("embed", "evaluate", "load", "predict_file", "verify"),
+    "molgraph.api.prediction": ("embed", "evaluate", "forces", "load", "predict_file", "verify"),
+    "molgraph.api.conforming": ("conformers",),
     "molgraph.api.finetuning": ("finetune",),
     "molgraph.api.pretraining": ("pretrain",),
     "molgraph.api.explaining": ("draw_clusters", "draw_salience", "explain_bit"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import logging
 import time
@@ -15,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.api.check_config import split_name
+from molgraph.api.made_geometry import with_conformers, wrapped
 from molgraph.api.run_split import labelled_sizes
 from molgraph.base.contracts import Method, Prediction, Trainable
 from molgraph.base.errors import ConflictError, UnsupportedError, UnusedSettingError
@@ -92,9 +92,9 @@ def _with_options(
     unused -= {*known}
     made = {**known, **params}
     if issubclass(cls, Wrapper):
-        inner = str(made.get("method", inspect.signature(cls).parameters["method"].default))
+        inner, own = wrapped(cls, made)
         rest = {key: value for key, value in options.items() if key not in known}
-        made["method"], made["params"] = _with_options(inner, made.get("params") or {}, rest, unused)
+        made["method"], made["params"] = _with_options(inner, own, rest, unused)
     return name, made
 
 
@@ -104,9 +104,7 @@ def _core(name: str, params: Mapping[str, Any]) -> type[Method]:
     cls = method_class(name)
     if not issubclass(cls, Wrapper):
         return cls
-    return _core(
-        str(params.get("method", inspect.signature(cls).parameters["method"].default)), params.get("params") or {}
-    )
+    return _core(*wrapped(cls, params))
 
 
 def method_of(config: RunConfig, **more: Any) -> Method:
@@ -119,6 +117,7 @@ def method_of(config: RunConfig, **more: Any) -> Method:
     name, params = config.model.name, config.model.params
     if config.training.ensemble > 1:
         name, params = Ensemble.name, {"method": name, "n": config.training.ensemble, "params": params}
+    name, params = with_conformers(config, name, params)
     core = _core(name, params)
     if config.model.init is not None and "init" not in core.param_names():
         raise UnsupportedError(
@@ -156,6 +155,8 @@ def add_descriptors(config: RunConfig, method: Method, table: Table) -> Method:
         described = core.model_name == USUAL_MODEL and _of_molecules(table) and len(table) <= MOST_DESCRIBED
     if not described or core.get_params().get("descriptors") != "none":
         return method
+    if get("head", core.get_params()["head"]).reads_atoms:  # which reads no descriptors
+        return method
     logger.info("%s reads RDKit's descriptors too; to leave them out: -s params.descriptors=none", core.model_name)
     return method.set_params(descriptors="rdkit") if core is method else method_of(config, descriptors="rdkit")
 
@@ -176,8 +177,8 @@ def check_keep(config: RunConfig, keep: str) -> None:
     """Refuse before the training what could not be kept after it."""
     name, data = config.model.name, config.data
     several = data.sequence or (not isinstance(data.smiles, str | None) and len(data.smiles) > 1)
-    if keep == "baseline" and (several or data.geometry):
-        kind = "pairs" if several else "geometries"
+    if keep == "baseline" and (several or data.geometry or data.reaction):
+        kind = "pairs" if several else "geometries" if data.geometry else "reactions"
         raise ConflictError(f"there is no baseline to keep: {kind} have none", hint="leave out --keep baseline")
     if keep == "baseline" and BASELINE not in baselines_for(config, make_method(name, **config.model.params)):
         why = f"{name} has none" if config.training.baseline else "--no-baseline trains none"
@@ -257,7 +258,7 @@ def model_of(
         n_train=sizes["train"],
         n_valid=sizes["valid"],
         n_test=sizes["test"],
-        split=divided.recipe,
+        split=divided.splitter,
         split_hash=divided.hash,
         classes=tuple(class_counts(table, parts).to_dict("records")),
         scores=tuple(own.replace({np.nan: None}).to_dict("records")),

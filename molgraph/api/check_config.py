@@ -31,7 +31,7 @@ def recipe_of(recipe: RunConfig | str | Path | None, given: Mapping[str, Any]) -
             own = values.setdefault(section, {})
             own[key] = {**own.get(key, {}), **value} if name == "params" else value
     if recipe is None and "split" not in given and (advised := advised_split(given.get("path"))):
-        values.setdefault("split", {})["recipe"] = advised
+        values.setdefault("split", {})["splitter"] = advised
     return RunConfig.from_dict(values)
 
 
@@ -95,13 +95,13 @@ def check_report(config: RunConfig) -> None:
 
 def split_file(config: RunConfig) -> Path | None:
     """The file that says how to split, where the recipe names one."""
-    asked = config.split.recipe
+    asked = config.split.splitter
     return Path(asked) if asked.endswith((".json", ".csv")) else None
 
 
 def split_name(config: RunConfig) -> str:
-    """The split's registered name: a recipe's, or ``file``, or ``column`` where the table has one of its own."""
+    """The split's registered name: a splitter's, or ``file``, or ``column`` where the table has one of its own."""
     if split_file(config) is not None:
         return "file"
-    own = config.data.split_column is not None and config.split.recipe not in ("time", "group")
-    return "column" if own else full_name("split", config.split.recipe)
+    own = config.data.split_column is not None and config.split.splitter not in ("time", "group")
+    return "column" if own else full_name("split", config.split.splitter)

@@ -14,7 +14,7 @@ def draw_clusters(model: Model | str | os.PathLike[str], smiles: str | Sequence[
 
     Example:
         >>> import molgraph
-        >>> options = {"model": "structpool", "epochs": 1, "baseline": False}
+        >>> options = {"model": "structpool", "params": {"d_hidden": 8}, "epochs": 1, "baseline": False}
         >>> model = molgraph.train("builtin:chembl2321810", **options).model
         >>> molgraph.draw_clusters(model, ["CCO", "not a molecule"]).captions[1]
         'not a molecule: cannot be read'

@@ -1,4 +1,4 @@
-"""Load a model file; predict, embed, score and verify with it."""
+"""Load a model file; predict, embed, give forces, score and verify with it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from molgraph.base.contracts import Prediction, Trainable
 from molgraph.base.errors import UnsupportedError
+from molgraph.data.standardise import standardise
+from molgraph.train.forces import check_energy, table_forces
+from molgraph.train.inference import FittedNetworks
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
 from molgraph.train.pretraining import encoder_alone
 from molgraph.train.stream import OnError, Streamed, hash_of, predict_stream
 
-__all__ = ["embed", "evaluate", "load", "predict_file", "verify"]
+__all__ = ["embed", "evaluate", "forces", "load", "predict_file", "verify"]
 
 
 def load(
@@ -103,7 +107,7 @@ def embed(
 
     Example:
         >>> import molgraph
-        >>> options = {"params": {"d_hidden": 8}, "epochs": 1, "baseline": False}
+        >>> options = {"params": {"d_hidden": 8, "descriptors": "none"}, "epochs": 1, "baseline": False}
         >>> model = molgraph.train("builtin:chembl2321810", **options).model
         >>> found = molgraph.embed(model, ["CCO", "not a molecule"])
         >>> found.value.shape, found.status.tolist()
@@ -122,6 +126,50 @@ def embed(
         return _stream(encoder, data, out, hashed, running or {}, columns, on_error=on_error, keep_columns=keep_columns)
     set_running(method, running or {})
     return encoder.predict(data, **columns)
+
+
+def forces(
+    model: Model | str | os.PathLike[str],
+    data: Any,
+    *,
+    running: Mapping[str, Any] | None = None,
+    **columns: Any,
+) -> list[np.ndarray | None]:
+    """Give the forces on the atoms of each row: minus the exact gradient of the predicted energy.
+
+    Args:
+        model: a graph model of one energy that reads atoms in space, such as schnet, or the path of its file.
+        data: geometries in any form that ``Model.predict`` takes.
+        running: ``device``, ``threads``, as for ``predict_file``.
+        columns: which columns are which, as for ``Model.predict``.
+
+    Returns:
+        For each row float64 [n_atoms, 3], in the energy's unit per angstrom; None where there is no prediction, for
+        which ``Model.predict`` has the reason.
+
+    Raises:
+        UnsupportedError: the model reads no geometry, or predicts no one number of it.
+
+    Example:
+        >>> import molgraph
+        >>> molgraph.forces("schnet.mgm", "frames.sdf")[0]  # doctest: +SKIP
+    """
+    loaded = model if isinstance(model, Model) else load(model)
+    fitted = energy_network(loaded)
+    set_running(loaded.method, running or {})
+    table = standardise(loaded.read(data, **columns), loaded.standardiser)
+    where = {name: value for name, value in loaded.method.get_params().items() if name in ("device", "threads")}
+    return table_forces(fitted, table, **where)
+
+
+def energy_network(model: Model) -> FittedNetworks:
+    """The network of a graph model whose one output is an energy; raise ``UnsupportedError`` for others."""
+    if not isinstance(model.method, GraphMethod):
+        words = f"a model of the kind {model.kind} has no energy with a gradient"
+        raise UnsupportedError(words, hint="give a graph model of atoms in space, such as schnet")
+    fitted = model.method.ready()
+    check_energy(fitted)
+    return fitted
 
 
 def _stream(

@@ -95,9 +95,9 @@ def learn_corpus(
     table = _read(data if data is not None else config.data.path, config, learner)
     clean = standardise(table, config.data.standardise)
     divided = split_table(
-        clean, config.split.recipe, fractions=config.split.fractions, seed=config.split.seed, quiet=True
+        clean, config.split.splitter, fractions=config.split.fractions, seed=config.split.seed, quiet=True
     )
-    logger.info("split %s: %s", divided.recipe, ", ".join(f"{n:,} {part}" for part, n in divided.sizes.items() if n))
+    logger.info("split %s: %s", divided.splitter, ", ".join(f"{n:,} {part}" for part, n in divided.sizes.items() if n))
     left = left_out_notes(divided)
     for note in left:
         logger.info(note)
@@ -111,7 +111,7 @@ def learn_corpus(
         what=what,
         n_train=learner.n_learned[0] if learner.n_learned else len(divided.train),
         n_valid=learner.n_learned[1] if learner.n_learned else len(divided.valid),
-        split=divided.recipe,
+        split=divided.splitter,
         split_hash=divided.hash,
         recipe=json.loads(config.to_json()),
         notes=(*table.notes, *left, *learner.notes),
@@ -139,12 +139,15 @@ def pretraining_recipe(recipe: RunConfig | str | Path | None, given: Mapping[str
         raise UnusedSettingError(f"{name} reads no targets", hint=hint)
     if config.training.ensemble > 1:
         raise UnsupportedError("one encoder is pretrained at a time", hint="leave ensemble out")
+    if config.data.conformers is not None:
+        words = "pretraining makes no conformers: it reads a file of atoms in space"
+        raise UnsupportedError(words, hint="leave conformers out, and give an SD, xyz or npz file")
     return config
 
 
 def corpus_split(told: RunConfig) -> dict[str, Any]:
     """The split of a corpus without targets, where a recipe names none itself."""
-    return {} if {"recipe", "fractions"} & told.split.model_fields_set else dict(CORPUS_SPLIT)
+    return {} if {"splitter", "fractions"} & told.split.model_fields_set else dict(CORPUS_SPLIT)
 
 
 def _read(data: Any, config: RunConfig, learner: Trainable) -> Table:

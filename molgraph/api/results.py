@@ -127,10 +127,9 @@ class TrainingResult:
 
         Example:
             >>> import molgraph
-            >>> options = {"model": "random_forest", "params": {"n_estimators": 5}}
-            >>> result = molgraph.train("builtin:chembl2321810", **options)
+            >>> result = molgraph.train("builtin:chembl2321810", model="knn")
             >>> result.best_model is result.model, result.choice.sentence
-            (True, 'random_forest is kept: no baseline was trained beside it.')
+            (True, 'knn is kept: no baseline was trained beside it.')
         """
         return self.choice.model
 
@@ -204,7 +203,7 @@ class TrainingResult:
             "versions": dict(card.versions),
             "machine": {"system": platform.platform(), "cores": os.cpu_count()},
             "seconds": {"all": round(self.seconds, 1)} | {self._names[c.name]: round(c.seconds, 1) for c in self.runs},
-            "split": {"recipe": self.split.recipe, "hash": self.split.hash, **self.split.sizes},
+            "split": {"splitter": self.split.splitter, "hash": self.split.hash, **self.split.sizes},
             "recipe": json.loads(self.recipe.to_json()),
             "notes": list(card.notes),
         }
@@ -231,7 +230,7 @@ class TrainingResult:
         said = (*self.table.notes, *few_lines(self.classes), *self.notes)
         notes = "".join(f"<p>{escape(note)}</p>" for note in said)
         rows = ", ".join(f"{n:,} {part}" for part, n in labelled_sizes(self.split, self.table).items())
-        about = f"{self.model.kind}, {self.recipe.split.recipe} split ({rows}), {self.seconds:.0f} s"
+        about = f"{self.model.kind}, {self.recipe.split.splitter} split ({rows}), {self.seconds:.0f} s"
         return f"<p>{escape(about)}</p>{table}{notes}<p>{escape(self.verdict)}</p>"
 
 

@@ -1,4 +1,4 @@
-"""Split the rows of a training run: by a recipe, a column, a file, or with a test table of its own."""
+"""Split the rows of a training run: by a splitter, a column, a file, or with a test table of its own."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ logger = logging.getLogger("molgraph")
 
 
 def divide(table: Table, config: RunConfig, written: Table) -> Split:
-    """The split that a recipe asks for: by a recipe's name, by the table's own column, or as a file says.
+    """The split that a recipe asks for: by a splitter's name, by the table's own column, or as a file says.
 
-    Other people's recipes are asked of the rows as they were ``written``, for a standardised molecule may have another
-    scaffold; so is a file that was not made of standardised ones.
+    Other people's splitters are asked of the rows as they were ``written``, for a standardised molecule may have
+    another scaffold; so is a file that was not made of standardised ones.
     """
     path, name = split_file(config), split_name(config)
     params: dict[str, Any] = {} if path is None else {"path": path}
@@ -55,14 +55,14 @@ def divide_before(n: int, clean: Table, table: Table, config: RunConfig) -> Spli
     split = divide(clean.take(first), without_test(config), table.take(first))
     if len(split.test):
         raise DataError(
-            f"the split {split.recipe!r} has a test part of {len(split.test)} rows, beside the test table",
+            f"the split {split.splitter!r} has a test part of {len(split.test)} rows, beside the test table",
             hint="mark those rows train or valid, or give no test table",
         )
     usable = usable_rows(clean.take(np.arange(n, len(clean))), get("split", "column"))
     test = usable.rows + n
     contents = row_contents(clean)
     parts = {"train": split.train, "valid": split.valid, "test": test}
-    settings = {"recipe": split.recipe, "seed": split.seed, "fractions": list(split.fractions)}
+    settings = {"recipe": split.splitter, "seed": split.seed, "fractions": list(split.fractions)}
     params: dict[str, Any] = dict(split.params) | {"test": "a table of its own"}
     return replace(
         split,
@@ -79,9 +79,9 @@ def divide_before(n: int, clean: Table, table: Table, config: RunConfig) -> Spli
 
 def with_split(config: RunConfig, table: Table) -> RunConfig:
     """The recipe, with a random split where it names none and the table has no molecules, whose scaffolds are split."""
-    if "recipe" in config.split.model_fields_set or "molecule" in [e.kind for e in table.entities]:
+    if "splitter" in config.split.model_fields_set or "molecule" in [e.kind for e in table.entities]:
         return config
-    return config.model_copy(update={"split": config.split.model_copy(update={"recipe": "random"})})
+    return config.model_copy(update={"split": config.split.model_copy(update={"splitter": "random"})})
 
 
 def labelled_sizes(split: Split, table: Table) -> dict[str, int]:

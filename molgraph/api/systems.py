@@ -152,6 +152,21 @@ VERBS = (
     ),
     Built(
         SystemCard(
+            "nerfies",
+            left_out="the radiance field, the network and the latents of the deformation; bands that open in training",
+            off="--straight",
+            beside=("straight lines",),
+            modules=("molgraph.chem.rigidity", "molgraph.chem.turn_field"),
+            part=True,
+        ),
+        "verb",
+        "morph",
+        "molgraph.chem.morph",
+        "Park et al. 2020, ICCV 2021",
+        "molgraph morph folded.sdf open.sdf --rigid -o way.sdf",
+    ),
+    Built(
+        SystemCard(
             "musicvae",
             left_out="the decoder of two levels, and vectors of attributes; the way between two molecules stands",
             beside=("a straight line",),

@@ -75,7 +75,7 @@ def train(
     The defaults are those of a call without a recipe; an option that is left out, or None, leaves a recipe's own value.
 
     Args:
-        data: a path (csv, csv.gz, tsv, parquet, sdf, smi), a frame, a table, or ``dataset:esol``
+        data: a path (csv, csv.gz, tsv, parquet, sdf, smi, xyz, npz), a frame, a table, or ``dataset:esol``
             (targets and split as its card says, where not given).
         test: a path, frame or table to test on, with the same columns; all of ``data`` is then train and valid. Rows
             whose molecule is in ``data`` too are counted and named.
@@ -95,8 +95,8 @@ def train(
 
     Example:
         >>> import molgraph
-        >>> result = molgraph.train("builtin:chembl2321810", model="random_forest", params={"n_estimators": 20})
-        >>> bool(result.scores.loc["random_forest", "rmse"] < result.scores.loc["mean", "rmse"])
+        >>> result = molgraph.train("builtin:chembl2321810", model="knn")
+        >>> bool(result.scores.loc["knn", "rmse"] < result.scores.loc["mean", "rmse"])
         True
         >>> result.predict(["CCO", "not a molecule"]).status.tolist()
         ['ok', 'unreadable']
@@ -132,7 +132,7 @@ def train(
         logger.info(note)
     divided = divide(clean, config, table) if tested is None else divide_before(n, clean, table, config)
     sizes = labelled_sizes(divided, clean)
-    logger.info("split %s: %s", divided.recipe, ", ".join(f"{n:,} {part}" for part, n in sizes.items() if n))
+    logger.info("split %s: %s", divided.splitter, ", ".join(f"{n:,} {part}" for part, n in sizes.items() if n))
     for reason, rows_left in Counter(out.reason for out in divided.left_out).most_common(SHOWN):
         logger.info("left out: %s x %s", f"{rows_left:,}", reason)
     if divided.leaks:

@@ -14,6 +14,7 @@ from molgraph.auxiliary.peers.groups import PeerMethod
 from molgraph.auxiliary.tabular import TabularMethod
 from molgraph.base.contracts import Trainable
 from molgraph.base.errors import ConflictError, MissingOptionError
+from molgraph.base.positions import MakesGeometry
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.data.cells import check_units
@@ -28,6 +29,7 @@ from molgraph.data.read import is_named, read_table
 from molgraph.data.replicates import find_replicates
 from molgraph.data.table import Table
 from molgraph.data.table_reader import OPTIONS
+from molgraph.train.array_labels import arrays_of, kinds_beside
 from molgraph.train.atom_targets import check_level
 from molgraph.train.inputs import choose_columns, encoder_names
 from molgraph.train.method import GraphMethod
@@ -97,11 +99,15 @@ def _chosen(table: Table, config: RunConfig) -> Table:
 
 def check_reads(learner: Trainable, table: Table) -> None:
     """Refuse entity columns and targets that a learner does not read, before anything is computed from the table."""
+    for part in learner.with_members:
+        if isinstance(part, MakesGeometry):
+            table = part.as_read(table)
     for part in learner.innermost:
         if isinstance(part, GraphMethod):
             objective = get("objective", part.objective)
             targets = table.targets if objective.labelled or objective.tasks else ()
-            check_level(level_of(targets), choose_columns(table, part.encoder, part.inputs))
+            beside = kinds_beside(arrays_of(part.objective, part.callback))
+            check_level(level_of(targets), choose_columns(table, part.encoder, part.inputs, beside))
         elif isinstance(part, TabularMethod | PeerMethod):
             table.check_one_molecule(part.name)
 
@@ -112,7 +118,7 @@ def entity_columns(config: RunConfig, data: Any) -> dict[str, Any]:
     named = {name: getattr(asked, name) for name in OPTIONS.values()}
     if asked.inputs is not None and named["sequence"] is None:
         named["sequence"] = ()  # none is to be read: the inputs are named
-    if is_named(data) or any(named.values()):
+    if is_named(data) or any(named.values()) or asked.conformers is not None:
         return named
     own = [e for e in encoder_names(config.model.name) if e in names("encoder")]
     reads = {kind for encoder in own for kind in get("encoder", encoder).reads}

@@ -10,6 +10,7 @@ from typing import Any
 from molgraph.base.errors import NotInstalledError
 
 EXTRAS = {  # importable name -> the extra of molgraph that brings it
+    "ase": "ase",
     "botorch": "generate",
     "catboost": "bench",
     "chemprop": "peers",
@@ -31,7 +32,7 @@ def need(library: str, what: str = "this method") -> Any:
         return import_module(library)
     except ImportError as error:
         raise NotInstalledError(
-            f"{what} needs {library}, which cannot be imported ({error})", hint=how_to_install([library])
+            f"{what} needs {library}, which cannot be imported ({error})", hint=how_to_install([library.split(".")[0]])
         ) from error
 
 

@@ -89,7 +89,10 @@ def settings_of(make: Any, part: Part, *, first: int = 0, fixed: Mapping[str, An
     Raises:
         UsageError: an unknown setting, or a value that it cannot have.
     """
-    from molgraph.base.parameters import check_types  # here, for it imports numpy, which the shell's help need not
+    from molgraph.base.parameters import (  # here, for it imports numpy, which the shell's help need not
+        check_types,
+        type_hints,
+    )
 
     own = [name for name in [*inspect.signature(make).parameters][first:] if name not in (fixed or {})]
     settings = {**dict(zip(own, part.values, strict=False)), **part.settings}
@@ -99,7 +102,13 @@ def settings_of(make: Any, part: Part, *, first: int = 0, fixed: Mapping[str, An
         if setting not in own:
             raise UnknownNameError(f"{part.name} has no parameter {setting!r}", hint=nearest(setting, own))
     check_types(make, settings, owner=part.name)
-    return settings
+    hints = type_hints(make)
+    return {key: float(value) if _is_float(hints.get(key), value) else value for key, value in settings.items()}
+
+
+def _is_float(hint: Any, value: Any) -> bool:
+    """Whether a whole number stands for a fraction, as in ``ode(time=1)``."""
+    return type(value) is int and getattr(hint, "__origin__", hint) is float
 
 
 def make_part(kind: str, text: str, *args: Any, **fixed: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, PlainSerializer, field_validator, model_validator
+from pydantic import AfterValidator, AliasChoices, Field, PlainSerializer, field_validator, model_validator
 
 from molgraph.base.cores import cores
 from molgraph.base.options import Keyword, Option, keywords
@@ -25,6 +25,8 @@ Names = tuple[str, ...]
 PRECISION = "float32 or bfloat16: faster on GPUs and on processors with AMX or AVX512-BF16"
 Column = "COLUMN"
 USUAL_MODEL = "dmpnn"  # of a recipe that names none
+SPLITTER = AliasChoices("splitter", "recipe")  # the key, and its former name
+FORMER = {"recipe": "splitter", "split.recipe": "split.splitter"}  # the same in words of ``--set``
 
 
 class DataSection(Section):
@@ -50,10 +52,21 @@ class DataSection(Section):
     smiles: Annotated[str | Names | None, Option("SMILES; found if not given; again for several a row.", Column)] = None
     sequence: Annotated[str | Names | None, Option("A protein sequence; again for several.", Column)] = None
     geometry: Annotated[
-        str | Names | None, Option("Atoms in space (mol, XYZ or PDB texts); geometry: those of an SD file.", Column)
+        str | Names | None, Option("Atoms in space (mol, XYZ, PDB texts); geometry: of an sdf, xyz or npz.", Column)
+    ] = None
+    conformers: Annotated[
+        Count | None, Option("Make so many a molecule (ETKDG) for a model of atoms in space, such as schnet.", "N")
+    ] = None
+    relax: Annotated[
+        Literal["mmff", "uff", "none"], Option("The force field that relaxes conformers.", "mmff|uff|none")
+    ] = "mmff"
+    reaction: Annotated[
+        str | Names | None,
+        Option("Mapped reaction SMILES, found if not given; REACTANTS>>PRODUCT names two columns.", Column),
     ] = None
     inputs: Annotated[
-        Names | None, Option("A molecule, sequence or geometry column to read; all if not given.", Column, ("--input",))
+        Names | None,
+        Option("A molecule, sequence, reaction or geometry column to read; all if not given.", Column, ("--input",)),
     ] = None
     id: Annotated[str | None, Option("Ids, kept as text.", Column)] = None
     weight: Annotated[str | None, Option("Row weights.", Column)] = None
@@ -89,7 +102,9 @@ class DataSection(Section):
 class SplitSection(Section):
     """Which rows are trained on, watched and tested."""
 
-    recipe: Annotated[Name, Option("A split recipe, or a .json or .csv of rows.", "RECIPE")] = "scaffold/balanced"
+    splitter: Annotated[
+        Name, Field(validation_alias=SPLITTER), Option("A splitter, or a .json or .csv of rows.", "SPLITTER")
+    ] = "scaffold/balanced"
     fractions: Annotated[tuple[float, float, float], Option("Shares of train, valid, test.", "A,B,C")] = (0.8, 0.1, 0.1)
     seed: int = 0
 
@@ -199,7 +214,7 @@ KEYS: dict[str, tuple[tuple[str, str], ...]] = {
     "model": (("model", "name"),),
     "params": (("model", "params"),),
     "init": (("model", "init"),),
-    "split": (("split", "recipe"),),
+    "split": (("split", "splitter"),),
     "fractions": (("split", "fractions"),),
     **{name: (("training", name),) for name in keywords(TrainingSection)},
     "seed": (("training", "seed"), ("split", "seed")),
@@ -216,7 +231,7 @@ KEYWORDS: dict[str, Keyword] = {
 FINETUNE_KEYWORDS: dict[str, Keyword] = {name: each for name, each in KEYWORDS.items() if name not in ("init", "model")}
 
 #: those of them that pretraining has; targets are its tasks where it has any
-_PRETRAIN = ["targets", "smiles", "sequence", "geometry", "inputs", "id", "on_error", "standardise"]
+_PRETRAIN = ["targets", "smiles", "sequence", "geometry", "reaction", "inputs", "id", "on_error", "standardise"]
 _PRETRAIN += ["model", "init", "split", "fractions"]
 _PRETRAIN += keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline"))
 PRETRAIN_KEYWORDS: dict[str, Keyword] = {name: KEYWORDS[name] for name in _PRETRAIN}
@@ -234,6 +249,6 @@ FINETUNE_KEYWORDS["objective"] = _objective
 PRETRAIN_KEYWORDS["objective"] = replace(_objective, default=PRETRAIN_OBJECTIVE)
 
 #: those that a generator has, which reads molecules alone
-_NOT_GENERATOR = ("targets", "sequence", "geometry", "inputs", "init", "store", "objective", "views")
+_NOT_GENERATOR = ("targets", "sequence", "geometry", "reaction", "inputs", "init", "store", "objective", "views")
 GENERATOR_KEYWORDS = {name: each for name, each in PRETRAIN_KEYWORDS.items() if name not in _NOT_GENERATOR}
 GENERATOR_KEYWORDS["model"] = replace(KEYWORDS["model"], default="language")

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from molgraph.base.errors import BadValueError, UnknownNameError, close_names, did_you_mean, nearest
 from molgraph.base.paths import write_whole
-from molgraph.base.recipe_keys import SECTIONS, DataSection, ModelSection, SplitSection, TrainingSection
+from molgraph.base.recipe_keys import FORMER, SECTIONS, DataSection, ModelSection, SplitSection, TrainingSection
 from molgraph.base.registry import get, names
 from molgraph.base.toml_config import Section, parse_toml, read_toml, recipe_error, write_toml
 
@@ -41,7 +41,7 @@ class RunConfig(Section):
 
         Example:
             >>> print(RunConfig().to_toml().split("[training]")[0].split("[split]")[1].strip())
-            recipe = "scaffold/balanced"
+            splitter = "scaffold/balanced"
             fractions = [0.8, 0.1, 0.1]
             seed = 0
             <BLANKLINE>
@@ -82,6 +82,7 @@ class RunConfig(Section):
 def _find(key: str, model: str) -> tuple[str, str, str]:
     """Section, field and (for a model's parameter) parameter that a key means; ``model`` is the model, for hints."""
     known = {f"{section}.{name}": name for section, each in SECTIONS.items() for name in each.model_fields}
+    key = FORMER.get(key, key)
     path = key.removeprefix("model.")
     if path.startswith("params.") and path != "params.":
         return "model", "params", path.removeprefix("params.")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Kind = Literal["regression", "binary", "multiclass", "bounded"]
 LevelName = Literal["row", "atom", "bond"]
 VALUES: tuple[Kind, ...] = ("regression", "bounded")  # kinds whose labels are measured, so that repeats may differ
-EntityKind = Literal["molecule", "sequence", "graph", "geometry"]
+EntityKind = Literal["molecule", "sequence", "graph", "geometry", "reaction"]
 OK, UNREADABLE, MISSING = "ok", "unreadable", "missing"
 NO_MOLECULE = "not a molecule"  # RDKit reads it, and it is none: an open attachment point, a bare ion, a metal complex
 _COLUMNS = ("ids", "status", "reason", "y", "weights", "features", "split", "index")  # a value a row, or None
@@ -53,13 +53,13 @@ class Target:
 
 @dataclass(frozen=True)
 class Entities:
-    """One entity column: for each row a molecule, sequence, graph or geometry.
+    """One entity column: for each row a molecule, sequence, graph, geometry or reaction.
 
     Args:
         name: the column's name in the file.
         kind: what the values are.
-        values: object array [n_rows]: text for molecules and sequences; any object that the kind's featuriser reads
-            for graphs and geometries.
+        values: object array [n_rows]: text for molecules, sequences and reactions; any object that the kind's
+            featuriser reads for graphs and geometries.
     """
 
     name: str

@@ -172,3 +172,21 @@ def _written(given: Chem.Mol, mol: Chem.Mol, text: str | None) -> tuple[str, Pla
 def _ends(mol: Chem.Mol) -> np.ndarray:
     pairs = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in mol.GetBonds()]
     return np.sort(np.array(pairs, dtype=np.int64).reshape(-1, 2), axis=1)
+
+
+def canonical_ranks(labels: list[int], bonds: list[tuple[int, int]]) -> list[int]:
+    """The place of each node of a labelled graph in its canonical order.
+
+    Example:
+        >>> canonical_ranks([0, 0, 0], [(0, 1), (1, 2)])[1], canonical_ranks([0, 0, 0], [(0, 2), (2, 1)])[2]
+        (2, 2)
+    """
+    mol = Chem.RWMol()
+    for label in labels:
+        atom = Chem.Atom(0)
+        atom.SetIsotope(label)
+        mol.AddAtom(atom)
+    for a, b in bonds:
+        mol.AddBond(a, b, Chem.BondType.SINGLE)
+    mol.UpdatePropertyCache(strict=False)
+    return list(Chem.CanonicalRankAtoms(mol, breakTies=True))

@@ -11,8 +11,9 @@ from rdkit import Chem
 from rdkit.Chem.rdPartialCharges import ComputeGasteigerCharges
 
 from molgraph.chem import smiles
-from molgraph.chem.bounded import RINGS, is_hard
-from molgraph.chem.molfile import finite_positions, read_block_in_space, read_positions
+from molgraph.chem.bounded import RINGS
+from molgraph.chem.molfile import read_block_in_space, read_positions
+from molgraph.chem.xyz import finite
 
 AMINO_ACIDS = (
     "ALA", "ARG", "ASN", "ASP", "CYS", "GLN", "GLU", "GLY", "HIS", "ILE",
@@ -33,6 +34,7 @@ class Structure(NamedTuple):
     Args:
         numbers: uint8 [n], atomic numbers.
         positions: float32 [n, 3], angstrom.
+        forces: float32 [n, 3], which an XYZ text may have; or None.
         residue: uint8 [n], the place of an atom's amino acid in ``AMINO_ACIDS`` from 1, ``OTHER`` for another residue
             and 0 for an atom of the ligand; None where the text has no protein.
         residue_index: int32 [n], the residue of each atom, from 0 in the order of the file; -1 for the ligand's atoms.
@@ -41,6 +43,7 @@ class Structure(NamedTuple):
 
     numbers: np.ndarray
     positions: np.ndarray
+    forces: np.ndarray | None = None
     residue: np.ndarray | None = None
     residue_index: np.ndarray | None = None
     charge: np.ndarray | None = None
@@ -59,69 +62,45 @@ def read_structure(text: str) -> Structure:
         >>> found.numbers.tolist(), found.residue.tolist(), found.residue_index.tolist()
         ([6], [8], [0])
     """
-    block, rest = _parted(text)
+    block, rest = parted(text)
     if not rest:
         return _written(text) if _PROPERTIES in text else Structure(*read_positions(text))
     protein = _protein(rest)
     if not block:
         return protein
-    ligand = _ligand(block)
-    return Structure(*(np.concatenate(each) for each in zip(ligand, protein, strict=True)))  # type: ignore[arg-type]
-
-
-def pose_mismatch(text: str, molecule: str) -> str:
-    """Why the ligand of a complex is not the molecule of a SMILES; empty where it is, or where either is unreadable.
-
-    Heavy atoms and which of them are bonded are compared, not bond orders, charges or hydrogens, which programs write
-    differently. Of a SMILES of several parts the largest may be the ligand.
-
-    Example:
-        >>> pose_mismatch("", "CCO")
-        ''
-    """
-    block, rest = _parted(text)
-    if not block or not rest or is_hard(molecule):
-        return ""
-    with smiles.quiet():
-        pose, named = Chem.MolFromMolBlock(block, sanitize=False), smiles.parse_smiles(molecule).mol
-        if pose is None or named is None:
-            return ""
-        parts = [named, max(Chem.GetMolFrags(named, asMols=True), key=lambda part: part.GetNumHeavyAtoms())]
-        here, there = _skeleton(pose), [_skeleton(part) for part in parts]
-    if here in there:
-        return ""
-    atoms = [sorted(_heavy(mol)) for mol in (pose, parts[-1])]
-    if atoms[0] == atoms[1]:
-        return "the pose has the atoms of the SMILES with other bonds"
-    return f"the pose has {len(atoms[0])} heavy atoms, and they are not the {len(atoms[1])} of the SMILES"
+    both = zip(_ligand(block), protein, strict=True)
+    return Structure(*(None if first is None else np.concatenate([first, second]) for first, second in both))  # type: ignore[arg-type]
 
 
 def write_structure(found: Structure) -> str:
     """A protein or a complex as an extended XYZ text, which ``read_structure`` reads back to the bit."""
-    numbers, positions, residue, index, charge = found
+    numbers, positions, forces, residue, index, charge = found
     assert residue is not None and index is not None and charge is not None
     symbol, number = Chem.GetPeriodicTable().GetElementSymbol, np.format_float_positional
+    pushed = np.zeros((len(numbers), 0)) if forces is None else forces
     rows = [
-        " ".join([symbol(int(z)), *map(number, at), str(int(kind)), str(int(i)), number(q)])
-        for z, at, kind, i, q in zip(numbers, positions, residue, index, charge, strict=True)
+        " ".join([symbol(int(z)), *map(number, at), str(int(kind)), str(int(i)), number(q), *map(number, force)])
+        for z, at, kind, i, q, force in zip(numbers, positions, residue, index, charge, pushed, strict=True)
     ]
-    return "\n".join([str(len(rows)), _PROPERTIES, *rows, ""])
+    return "\n".join([str(len(rows)), _PROPERTIES + (":forces:R:3" if forces is not None else ""), *rows, ""])
 
 
 def _written(text: str) -> Structure:
     """The atoms of a text that ``write_structure`` wrote."""
-    numbers, positions = read_positions(text)
-    cells = [line.split()[4:] for line in text.splitlines()[2 : 2 + len(numbers)]]
+    numbers, positions, forces = read_positions(text)
+    cells = [line.split()[4:7] for line in text.splitlines()[2 : 2 + len(numbers)]]
     try:
         kind, index, charge = (np.array([float(cell) for cell in column]) for column in zip(*cells, strict=True))
     except ValueError:
         raise ValueError("an extended XYZ without a residue and a charge in each line") from None
     if ((kind < 0) | (kind > OTHER)).any() or not np.isfinite([index, charge]).all():
         raise ValueError("an extended XYZ with a residue or a charge that cannot be")
-    return Structure(numbers, positions, kind.astype(np.uint8), index.astype(np.int32), charge.astype(np.float32))
+    return Structure(
+        numbers, positions, forces, kind.astype(np.uint8), index.astype(np.int32), charge.astype(np.float32)
+    )
 
 
-def _parted(text: str) -> tuple[str, str]:
+def parted(text: str) -> tuple[str, str]:
     """The mol block of a text, and the lines of atoms of a PDB file after it; either may be empty."""
     end = _END.search(text)
     block, rest = (text[: end.end()], text[end.end() :]) if end else ("", text)
@@ -133,7 +112,7 @@ def _ligand(block: str) -> Structure:
     keep, n = _heavy_rows(mol), mol.GetNumAtoms()
     charge = np.zeros(n, np.float32) if mol.GetNumBonds() - n > RINGS else _charges(mol)
     kind, index = np.zeros(n, np.uint8), np.full(n, -1, np.int32)
-    return Structure(*(each[keep] for each in (_numbers(mol), positions, kind, index, charge)))
+    return Structure(_numbers(mol)[keep], positions[keep], None, kind[keep], index[keep], charge[keep])
 
 
 @lru_cache(maxsize=16)
@@ -158,8 +137,8 @@ def _protein(text: str) -> Structure:
     keys = [(each.GetChainId(), each.GetResidueNumber(), each.GetInsertionCode()) for each in info]
     order = {key: i for i, key in enumerate(dict.fromkeys(keys))}
     index = np.array([order[key] for key in keys], np.int32)
-    positions = finite_positions(mol.GetConformer().GetPositions())
-    return Structure(_numbers(mol)[keep], positions[keep], np.array(kinds, np.uint8), index, charge[keep])
+    positions = finite(mol.GetConformer().GetPositions(), "position")
+    return Structure(_numbers(mol)[keep], positions[keep], None, np.array(kinds, np.uint8), index, charge[keep])
 
 
 def _read_pdb(lines: list[str]) -> Chem.Mol | None:
@@ -194,20 +173,3 @@ def _charges(mol: Chem.Mol) -> np.ndarray:
         holder = atom.GetNeighbors()[0] if atom.GetAtomicNum() == 1 and atom.GetDegree() == 1 else atom
         out[holder.GetIdx()] += own if np.isfinite(own) else 0.0
     return out
-
-
-def _skeleton(mol: Chem.Mol) -> str:
-    """A text of the heavy atoms and of which are bonded."""
-    bare, place = Chem.RWMol(), {}
-    for atom in mol.GetAtoms():
-        if atom.GetAtomicNum() != 1:
-            place[atom.GetIdx()] = bare.AddAtom(Chem.Atom(atom.GetAtomicNum()))
-    for bond in mol.GetBonds():
-        ends = [place.get(end.GetIdx()) for end in (bond.GetBeginAtom(), bond.GetEndAtom())]
-        if None not in ends:
-            bare.AddBond(*ends, Chem.BondType.SINGLE)
-    return str(Chem.MolToSmiles(bare))
-
-
-def _heavy(mol: Chem.Mol) -> list[int]:
-    return [atom.GetAtomicNum() for atom in mol.GetAtoms() if atom.GetAtomicNum() != 1]

@@ -31,10 +31,7 @@ def connectivity_key(numbers: np.ndarray, positions: np.ndarray) -> str:
     known = 0 < len(numbers) <= MAX_ATOMS and np.min(numbers) >= 0 and np.max(numbers) < len(_radii())
     if not known or np.shape(positions) != (len(numbers), 3) or not np.isfinite(positions).all():
         return ""
-    radius = _radii()[np.asarray(numbers, np.int64)]
-    pairs = cKDTree(positions).query_pairs(2 * float(radius.max()) + SLACK, output_type="ndarray")
-    apart = np.linalg.norm(positions[pairs[:, 0]] - positions[pairs[:, 1]], axis=1)
-    one, other = pairs[apart <= radius[pairs].sum(axis=1) + SLACK].T
+    one, other = bonded_pairs(numbers, positions).T
     colour = _mixed(np.asarray(numbers, np.uint64))
     for _ in range(_ROUNDS):
         around = np.zeros_like(colour)
@@ -42,6 +39,19 @@ def connectivity_key(numbers: np.ndarray, positions: np.ndarray) -> str:
         np.add.at(around, other, _mixed(colour[one]))
         colour = _mixed(colour * np.uint64(3) + around)
     return f"{len(colour)}-{int(_mixed(colour).sum(dtype=np.uint64)):016x}"
+
+
+def bonded_pairs(numbers: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """int64 [b, 2]: the atoms that are no further apart than their covalent radii and ``SLACK``, each pair once.
+
+    Example:
+        >>> bonded_pairs(np.array([8, 1, 1]), np.array([[0, 0, 0], [0.96, 0, 0], [-0.24, 0.93, 0]])).tolist()
+        [[0, 1], [0, 2]]
+    """
+    radius = _radii()[np.asarray(numbers, np.int64)]
+    pairs = cKDTree(positions).query_pairs(2 * float(radius.max()) + SLACK, output_type="ndarray").reshape(-1, 2)
+    apart = np.linalg.norm(positions[pairs[:, 0]] - positions[pairs[:, 1]], axis=1)
+    return pairs[apart <= radius[pairs].sum(axis=1) + SLACK]
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from rdkit import Chem
@@ -12,7 +13,7 @@ from rdkit.Chem.Scaffolds import MurckoScaffold
 
 from molgraph.chem.identity import molecule_key
 from molgraph.chem.organic import is_doubtful, why_no_molecule
-from molgraph.chem.parallel import map_molecules
+from molgraph.chem.parallel import KEPT, map_molecules
 from molgraph.chem.quality import synthetic_accessibility
 from molgraph.chem.smiles import parse_smiles, unmapped
 from molgraph.chem.structural_alerts import first_alert
@@ -69,6 +70,7 @@ def _refused(_: str, why: str) -> DrawnMolecule:
     return DrawnMolecule(f"{why} to describe")
 
 
+@lru_cache(KEPT)
 def _described(text: str) -> DrawnMolecule:
     mol, reason = parse_smiles(text)
     if mol is None:

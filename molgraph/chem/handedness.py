@@ -45,21 +45,24 @@ def handedness(text: str, centres: Sequence[int]) -> list[int]:
         >>> sorted(handedness("C[C@H]1CC[C@@H](C)CC1", [1, 4])), sorted(handedness("C[C@H]1CC[C@H](C)CC1", [1, 4]))
         ([1, 1], [1, 2])
     """
-    mol = Chem.MolFromSmiles(text)
+    return centre_tags(Chem.MolFromSmiles(text), centres, hard=is_hard(text))
+
+
+def centre_tags(mol: Chem.Mol, centres: Sequence[int], *, hard: bool = False) -> list[int]:
+    """The tags of ``handedness`` for a molecule of RDKit's; ``hard``: whether another process writes its SMILES."""
     atoms = [mol.GetAtomWithIdx(i) for i in centres]
     codes = [_LABEL[atom.GetProp("_CIPCode")] if atom.HasProp("_CIPCode") else 0 for atom in atoms]
     if all(codes):
         return codes
     try:
-        written = bounded(_canonical_tags, text) if is_hard(text) else _canonical_tags(text)
+        written = bounded(_canonical_tags, mol) if hard else _canonical_tags(mol)
     except TooHardError:
         written = []
     return [code or (written[i] if written else UNTOLD) for code, i in zip(codes, centres, strict=True)]
 
 
-def _canonical_tags(text: str) -> list[int]:
-    """The tags of the text's atoms, in their order, in its canonical SMILES; none where RDKit does not read that."""
-    mol = Chem.MolFromSmiles(text)
+def _canonical_tags(mol: Chem.Mol) -> list[int]:
+    """The tags of the atoms, in their order, in the canonical SMILES; none where RDKit does not read that."""
     written = Chem.MolToSmiles(mol)
     again = Chem.MolFromSmiles(written, _READ)
     order = list(mol.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from rdkit.Chem.MolStandardize import rdMolStandardize
 
 from molgraph.chem.bounded import ALONE
 from molgraph.chem.organic import LIGHT_METALS, disconnected, is_doubtful, largest_organic, why_no_molecule
-from molgraph.chem.parallel import map_molecules
+from molgraph.chem.parallel import KEPT, map_molecules
 from molgraph.chem.smiles import parse_smiles, precheck, quiet, unmapped
 from molgraph.chem.standardise import preset
 
@@ -209,6 +209,7 @@ def _refused_key(_: str, reason: str) -> tuple[str, str]:
     return "", f"{reason} to identify"
 
 
+@lru_cache(KEPT)
 def _key(stereo: bool, text: str) -> tuple[str, str]:
     # parse_smiles captures RDKit's messages, which takes a third of reading: only where there are some
     mol = None if precheck(text) else Chem.MolFromSmiles(text)

@@ -12,6 +12,7 @@ from rdkit.Chem import rdDepictor
 
 from molgraph.chem import smiles
 from molgraph.chem.bounded import RINGS, TooHardError, bounded, is_hard
+from molgraph.chem.xyz import Frame, finite, read_frame
 
 FIELD = re.compile(r"^>.*?<(.*)>")
 _LINES = re.compile(r"\r\n|\r|\n")
@@ -22,6 +23,7 @@ MAX_LINES = 1_000_000
 MAX_RECORD = 1 << 24  # characters
 LONG = 20_000  # characters: about 200 atoms
 _SHORT = 3_000
+FEW = 3  # heavy atoms: so few lie in a plane anyhow
 
 
 class SDRecord(NamedTuple):
@@ -66,20 +68,20 @@ def read_records(lines: Iterable[str], *, molecules: bool = True, blocks: bool =
         yield _record(held, molecules, blocks, reason)
 
 
-def read_positions(text: str) -> tuple[np.ndarray, np.ndarray]:
-    """Atomic numbers uint8 [n] and positions float32 [n, 3] in angstrom, of a mol block or the text of an XYZ file.
+def read_positions(text: str) -> Frame:
+    """Atomic numbers, positions in angstrom and maybe forces, of a mol block or the text of an XYZ file.
 
     Raises:
         ValueError: it is neither, has no atoms, or is a drawing in the plane, whose positions are no geometry.
 
     Example:
-        >>> read_positions("2\\n\\nC 0 0 0\\nO 0 0 1.128\\n")[0]
+        >>> read_positions("2\\n\\nC 0 0 0\\nO 0 0 1.128\\n").numbers
         array([6, 8], dtype=uint8)
     """
     if "M  END" not in text:
-        return _read_xyz(text.splitlines())
+        return read_frame(text.splitlines())
     mol, positions = read_block_in_space(text)
-    return np.array([atom.GetAtomicNum() for atom in mol.GetAtoms()], np.uint8), positions
+    return Frame(np.array([atom.GetAtomicNum() for atom in mol.GetAtoms()], np.uint8), positions)
 
 
 def read_block_in_space(text: str) -> tuple[Chem.Mol, np.ndarray]:
@@ -98,47 +100,22 @@ def read_block_in_space(text: str) -> tuple[Chem.Mol, np.ndarray]:
     conformer = mol.GetConformer()
     if mol.GetNumAtoms() > 1 and not conformer.Is3D():
         raise ValueError("a drawing in the plane, not a structure in space (the second line of one says 3D)")
-    return mol, finite_positions(conformer.GetPositions())
+    positions = finite(conformer.GetPositions(), "position")
+    if (positions[:, 2] == 0).all() and (why := _why_drawn(mol)):
+        raise ValueError(f"a drawing in the plane that is called 3D: all z are 0, and {why}")
+    return mol, positions
 
 
-def _read_xyz(lines: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The atoms after a line with their number and a comment; what stands behind three coordinates is left out."""
-    try:
-        cells = [line.split()[:4] for line in lines[2 : 2 + int(lines[0])]]
-        if len(cells) != int(lines[0]) or any(line.strip() for line in lines[2 + len(cells) :]):
-            raise ValueError  # several frames, or a wrong count
-        if "properties=" in (words := lines[1].lower()) and "properties=species:s:1:pos:r:3" not in words:
-            raise ValueError  # an extended XYZ whose columns are others
-        with smiles.quiet():
-            known = Chem.GetPeriodicTable()
-            symbols = [known.GetElementSymbol(int(z)) if z.isdigit() else z.capitalize() for z, *_ in cells]
-            numbers = np.array([known.GetAtomicNumber(symbol) for symbol in symbols], np.uint8)
-        at = np.array([[float(x) for x in xyz] for _, *xyz in cells]).reshape(-1, 3)
-    except (ValueError, IndexError, RuntimeError, OverflowError):
-        first = next((line.strip() for line in lines if line.strip()), "")[:100]
-        raise ValueError(f"neither a mol block nor the text of an XYZ file of one frame: {first!r}") from None
-    if len(at) != len(numbers) or not len(at):
-        raise ValueError("an atom without a position" if len(at) else "a structure of no atoms")
-    return numbers, finite_positions(at)
-
-
-def finite_positions(positions: np.ndarray) -> np.ndarray:
-    """Positions as float32; raises ``ValueError`` where one is no finite number."""
-    with np.errstate(over="ignore"):
-        found = positions.astype(np.float32)
-    if not np.isfinite(found).all():
-        raise ValueError("a position that is no finite number")
-    return found
-
-
-def write_positions(numbers: np.ndarray, positions: np.ndarray) -> str:
-    """Atoms in space as the text of an XYZ file, which ``read_positions`` reads back to the bit."""
-    symbol = Chem.GetPeriodicTable().GetElementSymbol
-    rows = [
-        f"{symbol(int(z))} " + " ".join(np.format_float_positional(x) for x in at)
-        for z, at in zip(numbers, positions, strict=True)
-    ]
-    return "\n".join([str(len(rows)), "", *rows, ""])
+def _why_drawn(mol: Chem.Mol) -> str:
+    """Why a structure whose atoms lie in the plane z = 0 cannot be one in space; empty where it may be."""
+    if sum(atom.GetAtomicNum() > 1 for atom in mol.GetAtoms()) <= FEW:
+        return ""
+    mol.UpdatePropertyCache(strict=False)
+    for atom in mol.GetAtoms():
+        if atom.GetSymbol() in ("C", "Si") and atom.GetDegree() > 3:
+            return f"{atom.GetSymbol()} {atom.GetIdx() + 1} has {atom.GetDegree()} neighbours, which lie in no plane"
+    lacking = sum(atom.GetTotalNumHs() for atom in mol.GetAtoms())
+    return f"{lacking} of its hydrogens have no positions" if lacking else ""
 
 
 def _record(lines: list[str], molecules: bool, blocks: bool, reason: str) -> SDRecord:

@@ -22,6 +22,7 @@ from molgraph.chem.smiles import quiet
 
 R = TypeVar("R")
 PIECE = 500
+KEPT = 1 << 14  # results of a function that several steps of a run ask about the same molecules
 PAYS_FROM = 8_000  # texts; below, starting processes costs more than it saves
 
 
@@ -34,6 +35,7 @@ def map_molecules(
     label: str = "",
     workers: int | None = None,
     pays_from: int = PAYS_FROM,
+    piece: int = PIECE,
 ) -> list[R]:
     """Apply a function to each distinct SMILES once; to unusual ones in a process that is ended when it takes too long.
 
@@ -43,14 +45,15 @@ def map_molecules(
         refused: the result of a text and the reason why the function has none.
         seconds: of CPU time for an unusual one; None for ``bounded.SECONDS``.
         label: what the progress bar says.
-        workers, pays_from: as for ``map_texts``.
+        workers, pays_from, piece: as for ``map_texts``.
 
     Returns:
         n results.
     """
     code_of: dict[str, int] = {}
     codes = [code_of.setdefault(text, len(code_of)) for text in smiles]
-    made = map_texts(partial(_apply, function, seconds), [*code_of], label=label, workers=workers, pays_from=pays_from)
+    run = partial(_apply, function, seconds)
+    made = map_texts(run, [*code_of], label=label, workers=workers, pays_from=pays_from, piece=piece)
     out = [refused(t, str(r)) if isinstance(r, TooHardError) else r for t, r in zip(code_of, made, strict=True)]
     return [out[code] for code in codes]
 
@@ -73,6 +76,7 @@ def map_texts(
     label: str = "",
     workers: int | None = None,
     pays_from: int = PAYS_FROM,
+    piece: int = PIECE,
 ) -> list[R]:
     """Apply a function to pieces of a list of texts, with a progress bar.
 
@@ -83,6 +87,7 @@ def map_texts(
         workers: processes; None takes one a core where that pays and where processes can be forked (on other
             systems they would run the caller's script again from its top, so there it is one).
         pays_from: the number of texts from which several processes pay.
+        piece: how many texts a process is sent at once.
 
     Returns:
         n results.
@@ -92,16 +97,16 @@ def map_texts(
         >>> map_texts(lengths, ["C", "CC"])
         [1, 2]
     """
-    pieces = [texts[i : i + PIECE] for i in range(0, len(texts), PIECE)]
+    pieces = [texts[i : i + piece] for i in range(0, len(texts), piece)]
     forks = sys.platform == "linux" and not multiprocessing.current_process().daemon
     if workers is None:
         workers = cores() if forks and len(texts) >= pays_from else 1
     out: list[R] = []
     with progress.bar(label, len(texts)) as bar:
         if workers < 2 or len(pieces) < 2:
-            for piece in pieces:
-                out += function(piece)
-                bar.advance(len(piece))
+            for some in pieces:
+                out += function(some)
+                bar.advance(len(some))
             return out
         context = multiprocessing.get_context("fork" if forks else "spawn")
         with warnings.catch_warnings():
@@ -110,11 +115,11 @@ def map_texts(
             warnings.simplefilter("ignore", DeprecationWarning)
             begin, before = partial(_begin, os.getpid()), set(multiprocessing.active_children())
             with ProcessPoolExecutor(min(workers, len(pieces)), mp_context=context, initializer=begin) as pool:
-                answers = [pool.submit(function, piece) for piece in pieces]
+                answers = [pool.submit(function, some) for some in pieces]
                 try:
-                    for piece, answer in zip(pieces, answers, strict=True):
+                    for some, answer in zip(pieces, answers, strict=True):
                         out += answer.result()
-                        bar.advance(len(piece))
+                        bar.advance(len(some))
                 except BaseException:  # Ctrl-C: nobody waits for the pieces at hand
                     for child in set(multiprocessing.active_children()) - before:
                         child.kill()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from rdkit import Chem
@@ -11,7 +11,7 @@ from rdkit.Chem.Scaffolds import MurckoScaffold
 
 from molgraph.chem.bounded import ALONE
 from molgraph.chem.identity import Keys
-from molgraph.chem.parallel import map_molecules
+from molgraph.chem.parallel import KEPT, map_molecules
 from molgraph.chem.smiles import parse_smiles, precheck, unmapped
 
 #: an end that a scaffold may not have: of a single bond, or of a group that hangs on by its end alone; a molecule
@@ -69,6 +69,7 @@ def _refused(_: str, reason: str) -> tuple[str, str]:
     return "", f"{reason} to find its scaffold"
 
 
+@lru_cache(KEPT)
 def _key(function: Callable[[Chem.Mol], str], text: str) -> tuple[str, str]:
     # parse_smiles captures RDKit's messages, which takes a third of reading: only where there are some
     mol = None if precheck(text) else Chem.MolFromSmiles(text)
@@ -81,7 +82,7 @@ def _generic(mol: Chem.Mol) -> str:
 
 
 def _chiral(mol: Chem.Mol) -> str:
-    """RDKit's own scaffold with chirality, as the recipes that ask for one call it."""
+    """RDKit's own scaffold with chirality, as the splitters that ask for one call it."""
     if not mol.GetRingInfo().NumRings():
         return ""
     return str(MurckoScaffold.MurckoScaffoldSmiles(mol=mol, includeChirality=True))

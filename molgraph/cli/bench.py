@@ -48,16 +48,16 @@ def run(
 
     Splits, each with a name on the board (`label = ...` where two are alike):
         [[split]]
-        recipe = "scaffold/balanced"        # molgraph models --kind split
+        splitter = "scaffold/balanced"      # molgraph models --kind split
         seeds = [0, 1, 2]
         [[split]]
-        recipe = "cluster/butina"
+        splitter = "cluster/butina"
         params = { similarity = 0.5 }
         [[split]]
-        recipe = "split.json"               # of molgraph data split
+        splitter = "split.json"             # of molgraph data split
         datasets = ["mine"]
         [[split]]
-        recipe = "column"                   # of the own file: train, valid, test
+        splitter = "column"                 # of the own file: train, valid, test
         params = { column = "part" }        # or folds 0, 1, ... with folds = 5
         datasets = ["mine"]
 

@@ -14,7 +14,8 @@ def xray(
     data: Annotated[str, argument("A file of molecules, dataset:NAME or builtin:NAME.")],
     target: Annotated[list[str] | None, labels("Labels, for shifts and classes; more than one may be.")] = None,
     split: Annotated[
-        list[str] | None, option("RECIPE", "A recipe, or a file or folder of row numbers; all if not given.", "--split")
+        list[str] | None,
+        option("SPLITTER", "A splitter, or a file or folder of row numbers; all if not given.", "--split"),
     ] = None,
     fractions: Fractions = "0.8,0.1,0.1",
     seed: Annotated[int, typer.Option(metavar="N")] = 0,
@@ -39,14 +40,14 @@ def xray(
     from molgraph.cli.show import command, say
     from molgraph.cli.show import table as show
     from molgraph.data.read import read_table
-    from molgraph.evaluate.split_report import RECIPES
+    from molgraph.evaluate.split_report import SPLITTERS
     from molgraph.evaluate.split_report import xray as look
 
     check_writable(out, inputs=[data])
     check_ending(out, ".html", ".png", ".svg", ".csv")
     shares = numbers("--fractions", fractions)
     table = read_table(data, smiles=smiles, targets=target, split=split_column)
-    names = list(split or [*RECIPES, *(["column"] if table.split is not None else [])])
+    names = list(split or [*SPLITTERS, *(["column"] if table.split is not None else [])])
     chosen = {full_name("split", name): _split(table, name) for name in names}
     found = look(table, chosen, fractions=shares, seed=seed, title=printable(Path(data).name))
     if out is not None:  # written before a word is said: the reader of a pipe may leave
@@ -73,9 +74,9 @@ def xray(
 
 
 def _split(table: Any, name: str) -> Any:
-    """A recipe's name as it is; a file or folder of row numbers as the split that it makes."""
+    """A splitter's name as it is; a file or folder of row numbers as the split that it makes."""
     from molgraph.data.splits import split_table
-    from molgraph.data.splits.published import recipe_or_file
+    from molgraph.data.splits.published import splitter_or_file
 
-    recipe, params = recipe_or_file(name)
-    return split_table(table, recipe, quiet=True, **params) if params else name
+    splitter, params = splitter_or_file(name)
+    return split_table(table, splitter, quiet=True, **params) if params else name

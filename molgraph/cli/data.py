@@ -11,7 +11,7 @@ from molgraph.base.printable import count
 from molgraph.cli import options as opt
 
 Data = Annotated[
-    str, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or dataset:NAME.")
+    str, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, xyz, npz, - for standard input, or dataset:NAME.")
 ]
 
 
@@ -90,8 +90,9 @@ def _audited(name: str) -> bool:
 
 def split(
     data: Data,
-    recipe: Annotated[
-        str, opt.option("RECIPE", "See `molgraph models --kind split`; or a file or folder of row numbers.", "--split")
+    splitter: Annotated[
+        str,
+        opt.option("SPLITTER", "See `molgraph models --kind split`; or a file or folder of row numbers.", "--split"),
     ] = "scaffold/balanced",
     fractions: opt.Fractions = "0.8,0.1,0.1",
     seed: Annotated[int, typer.Option(metavar="N")] = 0,
@@ -108,7 +109,7 @@ def split(
         str | None,
         opt.option(
             "PRESET",
-            "none, desalt, standard or canonical; standard, and none for other people's recipes, if not given.",
+            "none, desalt, standard or canonical; standard, and none for other people's splitters, if not given.",
         ),
     ] = None,
     smiles: opt.Smiles = None,
@@ -118,9 +119,9 @@ def split(
 ) -> None:
     """Divide a table into train, valid and test without leaks; write the lists.
 
-    molgraph's own recipes keep all forms of a molecule (salts, stereo-isomers,
+    molgraph's own splitters keep all forms of a molecule (salts, stereo-isomers,
     duplicates) in one part; scaffold/stratified and random/stratified also give
-    each part its share of every class. Other people's recipes (scaffold/deepchem,
+    each part its share of every class. Other people's splitters (scaffold/deepchem,
     scaffold/chemprop) are reproduced exactly, and their leaks are listed. Row
     numbers that somebody published (JSON, npz, csv, or a folder with a file
     for each part) are taken as they are. Both are asked of the molecules as
@@ -145,13 +146,13 @@ def split(
     from molgraph.cli.show import say, steps
     from molgraph.data.read import read_table
     from molgraph.data.splits import few_of_a_class, kfold, repeated_kfold, split_table
-    from molgraph.data.splits.published import recipe_or_file
+    from molgraph.data.splits.published import splitter_or_file
     from molgraph.data.standardise import standardise as standardise_table
 
-    if split_column is not None and recipe not in ("time", "group", "column"):
-        recipe = "column"
-    recipe, params = recipe_or_file(recipe)
-    known = get("split", recipe)  # an unknown one is refused before the table is read
+    if split_column is not None and splitter not in ("time", "group", "column"):
+        splitter = "column"
+    splitter, params = splitter_or_file(splitter)
+    known = get("split", splitter)  # an unknown one is refused before the table is read
     shares = opt.numbers("--fractions", fractions)
     if repeats < 1 or (repeats > 1 and not folds):
         raise BadValueError("--repeats counts how often folds are drawn", hint="as in --folds 5 --repeats 5")
@@ -163,11 +164,11 @@ def split(
     clean = standardise_table(table, standardise or ("none" if known.reproduces else "standard"))
     with steps():
         if repeats > 1:
-            made = repeated_kfold(clean, repeats, folds, recipe, seed, with_valid=folds > 2)
+            made = repeated_kfold(clean, repeats, folds, splitter, seed, with_valid=folds > 2)
         elif folds:
-            made = kfold(clean, folds, recipe, seed)
+            made = kfold(clean, folds, splitter, seed)
         else:
-            made = [split_table(clean, recipe, fractions=shares, seed=seed, **params)]
+            made = [split_table(clean, splitter, fractions=shares, seed=seed, **params)]
     for one, path in zip(made, paths, strict=False):  # written before a word is said: the reader of a pipe may leave
         if path.suffix == ".json":
             one.save(path)
@@ -175,7 +176,7 @@ def split(
             write_csv(path, pd.DataFrame({"id": table.ids, "split": one.words}))
     for k, one in enumerate(made):
         sizes = ", ".join(f"{n:,} {part.replace('_', ' ')}" for part, n in one.sizes.items())
-        say(f"{f'fold {names[k]}, ' if folds else ''}{one.recipe}: {sizes}   hash {one.hash[:16]}")
+        say(f"{f'fold {names[k]}, ' if folds else ''}{one.splitter}: {sizes}   hash {one.hash[:16]}")
         for leak in one.leaks[:5]:
             say(f"  leak: {leak}", "yellow")
         if len(one.leaks) > 5:

@@ -16,6 +16,7 @@ def evaluate(
     smiles: opt.Smiles = None,
     sequence: opt.Sequence = None,
     geometry: opt.Geometry = None,
+    reaction: opt.Reaction = None,
     qualifiers: opt.Qualifiers = None,
     decimal: opt.Decimal = None,
     unit: opt.Unit = None,
@@ -42,7 +43,7 @@ def evaluate(
     from molgraph.base.errors import EmptyError
     from molgraph.cli.show import say, steps, table
 
-    given: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "geometry": geometry}
+    given: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "geometry": geometry, "reaction": reaction}
     given |= {"qualifiers": qualifiers, "decimal": decimal, "unit": unit}
     with steps():
         scores = api.evaluate(model, data, report=report, **{name: value for name, value in given.items() if value})

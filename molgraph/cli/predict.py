@@ -16,11 +16,12 @@ from molgraph.cli import options as opt
 
 def predict(
     model: opt.ModelFile,
-    data: Annotated[list[str], opt.argument("csv, csv.gz, tsv, parquet, sdf, smi, - for standard input; or SMILES.")],
+    data: Annotated[list[str], opt.argument("csv, csv.gz, tsv, parquet, sdf, smi, xyz, npz, - for stdin; or SMILES.")],
     out: Annotated[str, opt.out_option("csv, tsv, parquet or sdf, csv.gz ...; - for the screen.")] = "-",
     smiles: opt.Smiles = None,
     sequence: opt.Sequence = None,
     geometry: opt.Geometry = None,
+    reaction: opt.Reaction = None,
     id: opt.Ids = None,
     decimal: opt.Decimal = None,
     keep_columns: Annotated[
@@ -89,7 +90,9 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
     from molgraph import api
     from molgraph.cli.show import command, say
 
-    columns = {name: given[name] for name in ("smiles", "sequence", "geometry", "id", "decimal") if given[name]}
+    columns = {
+        name: given[name] for name in ("smiles", "sequence", "geometry", "reaction", "id", "decimal") if given[name]
+    }
     running = {name: given[name] for name in ("device", "threads", "precision") if given[name] is not None}
     work: Any = api.predict_file if verb == "predict" else api.embed
     try:
@@ -129,12 +132,13 @@ def source_of(data: list[str]) -> str | list[str]:
     One word is a molecule where it is no file, has no ending of one, and can be read; several are molecules all.
     """
     from molgraph.base.errors import ConflictError
+    from molgraph.chem.reaction import is_reaction
     from molgraph.chem.smiles import parse_smiles
     from molgraph.data.formats import names_file
 
     files = [word for word in data if names_file(word)]
     if len(data) == 1:
-        return data[0] if files or parse_smiles(data[0]).mol is None else data
+        return data[0] if files or not (parse_smiles(data[0]).mol or is_reaction(data[0])) else data
     if files:
         raise ConflictError(f"{files[0]!r} is one of {len(data)} words", hint="name one file, or give SMILES alone")
     return data

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from molgraph.base.run_config import RunConfig
 
 
-_DATA = "csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or dataset:NAME; else the recipe's path."
+_DATA = "csv, csv.gz, tsv, parquet, sdf, smi, xyz, npz, - for standard input, or dataset:NAME; else the recipe's path."
 KEEP = ("all", "model", "baseline", "best")
 Data: TypeAlias = Annotated[str | None, argument(_DATA)]
 Out: TypeAlias = Annotated[

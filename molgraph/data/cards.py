@@ -42,7 +42,7 @@ class Card(Section):
     # sha256 of the raw edition's content (ids, structures, targets, values), whatever file it came from
     hash: Sha256 = UNVERIFIED
     metric: str = ""  # the recommended metric
-    split: str = "random"  # the recommended split recipe
+    split: str = "random"  # the recommended splitter
     split_note: str = ""  # why that split, and what else is in use
     grade: Grade  # credibility: A (one assay, or curated), B, C (old compilation)
     grade_reason: str  # why

@@ -84,7 +84,7 @@ class OddCell(NamedTuple):
     hint: str = ""
 
 
-class Cell(NamedTuple):
+class CellText(NamedTuple):
     """What a cell says."""
 
     # ``number``, ``decimal comma``, ``thousands`` (``1,234``, which is one of the two), ``qualifier``, ``unit``
@@ -100,22 +100,22 @@ class Cell(NamedTuple):
         return THOUSANDS if _THOUSANDS.fullmatch(self.number) else COMMA if _DECIMAL.fullmatch(self.number) else ""
 
 
-def read_cell(text: str) -> Cell:
+def read_cell(text: str) -> CellText:
     """Take a cell apart.
 
     Example:
         >>> [read_cell(text).kind for text in ("4.62", "4,62", "1,234", "> 8.0", "251.2 nM", "high")]
         ['number', 'decimal comma', 'thousands', 'qualifier', 'unit', 'not a number']
         >>> read_cell("<= 3,5 µM")
-        Cell(kind='qualifier', number='3,5', qualifier='<=', unit='uM')
+        CellText(kind='qualifier', number='3,5', qualifier='<=', unit='uM')
     """
     found = _CELL.fullmatch(text.strip()) if text.isascii() or not _foreign(text) else None
     if found is None:
-        return Cell(OTHER)
+        return CellText(OTHER)
     qualifier, unit = found["qualifier"].replace("=<", "<=").replace("=>", ">="), plain_unit(found["unit"])
     if unit and unit.lower() not in _OTHER_UNITS and not re.search("[/%]", unit):
-        return Cell(OTHER)
-    cell = Cell(PLAIN, found["number"], "" if qualifier == "=" else qualifier, unit)
+        return CellText(OTHER)
+    cell = CellText(PLAIN, found["number"], "" if qualifier == "=" else qualifier, unit)
     return cell._replace(kind=QUALIFIER if cell.qualifier else UNIT if unit else cell.comma or PLAIN)
 
 
@@ -166,7 +166,7 @@ def check_units(units: Mapping[str, str], known: Mapping[str, str]) -> None:
             )
 
 
-def commas(found: Iterable[Cell]) -> tuple[bool, bool]:
+def commas(found: Iterable[CellText]) -> tuple[bool, bool]:
     """Whether all commas of cells can be decimal signs, as no number has a point; and whether one is nothing else.
 
     Example:
@@ -180,7 +180,7 @@ def commas(found: Iterable[Cell]) -> tuple[bool, bool]:
     return fit, sure
 
 
-def points_are_decimal(found: Iterable[Cell]) -> bool:
+def points_are_decimal(found: Iterable[CellText]) -> bool:
     """Whether points of cells can be nothing but decimal signs, also beside commas; so they can where there are none.
 
     Example:

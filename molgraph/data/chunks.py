@@ -15,7 +15,7 @@ from molgraph.base.errors import TooLargeError
 SAMPLE_ROWS = 200  # what columns are found by
 #: columns beside a source's own: why a row is no sound row, else null; a structure as an SD file has it
 REASON, MOLBLOCK = "\0reason", "\0molblock"
-GEOMETRY = "geometry"  # the column of an SD file's structures, where it has no field of that name
+GEOMETRY = "geometry"  # the column of a file's structures in space, where it has no field of that name
 MAX_CHUNK_BYTES = 1 << 30
 
 
@@ -46,6 +46,7 @@ class Reader(Protocol):
     names: list[str]  # of the columns, in the order of the source
     smiles: str | None  # the column that the format itself says holds SMILES
     id: str | None  # the column that the format itself says holds ids
+    geometry: str | None  # the column of atoms in space that the format itself has, beside its ``names``
     rereadable: bool  # whether chunks may be called more than once
 
     def sample(self) -> pa.Table:

@@ -121,14 +121,15 @@ def find_sequences(sample: pa.Table, names: Sequence[str]) -> dict[str, bool]:
     """
     found = {}
     for name in names:
-        cells = [text.strip() for text in _cells(sample, name)]
+        cells = [text.strip() for text in sampled_cells(sample, name)]
         alike = [text for text in cells if re.fullmatch(f"[A-Z]{{{_PEPTIDE},}}", text) and len(set(text)) >= _LETTERS]
         if len(set(alike)) > 1 and len(alike) >= _SHARE * len(cells):
             found[name] = len(alike) == len(cells) and min(map(len, cells)) >= _PROTEIN
     return found
 
 
-def _cells(sample: pa.Table, name: str) -> list[str]:
+def sampled_cells(sample: pa.Table, name: str) -> list[str]:
+    """The first filled cells of a column of texts; none of a column of another type."""
     column = sample[name]
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return []
@@ -139,13 +140,13 @@ def _share_readable(sample: pa.Table, name: str) -> float:
     """Share of a column's sampled cells that are molecules; 1 where the sample has no cell to judge by."""
     if sample.num_rows == 0 or not any(map(str.strip, map(str, sample[name].to_pylist()))):
         return 1.0
-    cells = _cells(sample, name)
+    cells = sampled_cells(sample, name)
     return sum(parse_smiles(text).mol is not None for text in cells) / len(cells) if cells else 0.0
 
 
 def _holds_molecules(sample: pa.Table, name: str, least: float = _SHARE) -> bool:
     """Whether sampled cells are molecules; of sex (F), class (C, N) and mark (I, B) columns all are short."""
-    return max(map(len, _cells(sample, name)), default=0) > 2 and _share_readable(sample, name) >= least
+    return max(map(len, sampled_cells(sample, name)), default=0) > 2 and _share_readable(sample, name) >= least
 
 
 def with_kind(name: str, kind: str) -> str:

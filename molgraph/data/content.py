@@ -34,7 +34,7 @@ def content_hash(table: Table) -> str:
     _texts(digest, table.ids)
     for entity in table.entities:
         digest.update(entity.kind.encode())
-        if entity.kind in ("molecule", "sequence"):
+        if entity.kind in ("molecule", "sequence", "reaction"):
             _texts(digest, entity.values)
         else:
             for value in entity.values:

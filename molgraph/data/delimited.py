@@ -29,6 +29,7 @@ class DelimitedReader:
 
     smiles: str | None = None
     id: str | None = None
+    geometry: str | None = None
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened

@@ -88,6 +88,22 @@ def with_chiral_tags(keys: np.ndarray, tags: np.ndarray) -> np.ndarray:
     return keys ^ ((chiral_tags(keys) ^ tags) << _SHIFTS[CHIRAL])
 
 
+def element_counts(rows: np.ndarray) -> np.ndarray:
+    """float32 [n, 38]: atoms of each element that rows [n, 72] stand for: the atom, and hydrogens that are no rows.
+
+    Columns are those of the atomic number; five hydrogens stand for more, too.
+
+    Example:
+        >>> methane = atom_keys_of(*np.array([[6], [4], [0], [0], [4], [4], [0]]), np.array([12.011]))
+        >>> element_counts(atom_rows(methane))[0, :6].tolist()
+        [4.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    """
+    counts = rows[:, : ATOM_BLOCKS[0]].copy()
+    first, n = sum(ATOM_BLOCKS[:4]), ATOM_BLOCKS[4]
+    counts[:, 0] += rows[:, first : first + n] @ np.arange(n, dtype=rows.dtype)
+    return counts
+
+
 def bond_keys_of(kind: np.ndarray, conjugated: np.ndarray, ring: np.ndarray, stereo: np.ndarray) -> np.ndarray:
     """The keys of bonds from what is known of them.
 

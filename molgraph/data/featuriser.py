@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 
 from molgraph.base.table import EntityKind
@@ -21,7 +22,7 @@ class Featuriser(ABC):
     that name them; ``version`` is then the one that it makes. ``examples``: two or more entities for
     trials and test vectors. ``learns``: whether it takes settings from the training data, so that no cache keeps its
     graphs. ``as_written``: whether a text is read as it is written, in place of its canonical form; None where all
-    writings make one graph.
+    writings make one graph. ``elements``: symbols of the columns of ``element_counts``; none where rows are no atoms.
     """
 
     name: ClassVar[str] = ""
@@ -32,6 +33,7 @@ class Featuriser(ABC):
     examples: ClassVar[tuple[Any, ...]] = ()
     learns: ClassVar[bool] = False
     as_written: bool | None = None
+    elements: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
@@ -58,6 +60,13 @@ class Featuriser(ABC):
         made = copy(self)
         made.version = version
         return made
+
+    def element_counts(self, features: np.ndarray) -> np.ndarray:
+        """float [rows, elements]: how many atoms of each element a row of the atoms' features stands for.
+
+        By default the first columns, which are one-hot.
+        """
+        return features[:, : len(self.elements)]
 
     def key(self, value: Any) -> str:
         """A text that equal entities share: those are made once. ``None`` is not the text "None"."""
@@ -87,4 +96,5 @@ DEFAULT_FEATURISERS: dict[str, str] = {
     "graph": "graph",
     "geometry": "geometry",
     "sequence": "residues",
+    "reaction": "reaction",
 }

@@ -13,11 +13,20 @@ from rdkit import rdBase
 from molgraph.base.errors import NotInstalledError, UnknownNameError, nearest
 from molgraph.base.packed import offsets_of
 from molgraph.base.registry import register
+from molgraph.chem.elements import SYMBOLS
 from molgraph.chem.handedness import handedness, without_maps
 from molgraph.chem.parallel import map_texts
 from molgraph.chem.smiles import check_smiles, parse_smiles, quiet
 from molgraph.data import featurize_cuik, featurize_rdkit
-from molgraph.data.feature_layout import FEATURISER, OLDER, atom_rows, bond_rows, chiral_tags, with_chiral_tags
+from molgraph.data.feature_layout import (
+    FEATURISER,
+    OLDER,
+    atom_rows,
+    bond_rows,
+    chiral_tags,
+    element_counts,
+    with_chiral_tags,
+)
 from molgraph.data.featuriser import Featuriser, why_no_text
 from molgraph.data.graph_store import GraphStore, InputSpec
 from molgraph.data.packing import PackedGraphs, pack
@@ -25,6 +34,8 @@ from molgraph.data.table import OK, UNREADABLE
 
 Backend = Literal["auto", "cuik", "rdkit"]
 BACKENDS = ("auto", "cuik", "rdkit")
+ELEMENTS = (*SYMBOLS[1:37], "I", "an element of no column of its own")
+"""Of the columns of the atomic number in ``feature_layout``."""
 
 
 def featurize(
@@ -72,6 +83,7 @@ class Molecules(Featuriser):
     version = FEATURISER
     older = (OLDER,)
     examples = ("CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O")
+    elements = ELEMENTS
 
     @property
     def versions(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -81,6 +93,10 @@ class Molecules(Featuriser):
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One graph a molecule."""
         return featurize(values, workers=workers, version=self.version)
+
+    def element_counts(self, features: np.ndarray) -> np.ndarray:
+        """float32 [rows, 38]: an atom and its implicit hydrogens."""
+        return element_counts(features)
 
 
 def rdkit_version() -> str:

@@ -20,6 +20,7 @@ SERINE = Geometry(
     np.concatenate([WATER.numbers[:1], np.array([7, 6, 6, 8, 6, 8], np.uint8)]),
     np.array([[0, 0, 0], [4.6, 1, 0], [3.9, 2.2, 0.5], [4.7, 3.4, 0.1], [4.3, 4.2, -0.8], [2.6, 2.4, -0.1],
               [2.2, 1.3, 0.5]], np.float32),
+    None,
     np.array([0, 16, 16, 16, 16, 16, 16], np.uint8),
     np.array([-1, 0, 0, 0, 0, 0, 0], np.int32),
     np.array([-0.4, -0.3, 0.1, 0.2, -0.3, 0.1, -0.4], np.float32),

@@ -13,13 +13,14 @@ from molgraph.base.packed import offsets_of
 from molgraph.base.registry import register
 from molgraph.base.table import OK, UNREADABLE, EntityKind
 from molgraph.chem.complexes import MAX_PROTEIN_ATOMS, OTHER
+from molgraph.chem.elements import SYMBOLS
 from molgraph.data.content import value_digest
 from molgraph.data.featuriser import Featuriser, is_absent
 from molgraph.data.graph_store import GraphStore, InputSpec, Level
 from molgraph.data.graph_values import Geometry, numbers_of
 
 N_ELEMENTS = 119  # 0 stands for a dummy atom
-MAX_ATOMS = 1_000  # of a molecule: networks in space take a second for so many
+MAX_ATOMS = 2_000  # of a molecule: networks in space take a second or two for so many
 CROWD, WITHIN = 100, 5.0  # neighbours of an atom on average within so many angstrom; matter has about 50
 NONE = Geometry(np.zeros(0, np.uint8), np.zeros((0, 3), np.float32))
 WATER = Geometry(np.array([8, 1, 1], np.uint8), np.array([[0, 0, 0], [0.96, 0, 0], [-0.24, 0.93, 0]], np.float32))
@@ -33,12 +34,16 @@ METHANE = Geometry(
 
 @register("featuriser", "geometry", summary="elements one-hot, positions in angstrom")
 class Geometries(Featuriser):
-    """One level, ``atom``: ``code`` is the atomic number, ``position`` float32 [n, 3] in angstrom; no bonds."""
+    """One level, ``atom``: ``code`` is the atomic number, ``position`` float32 [n, 3] in angstrom; no bonds.
+
+    Where any geometry has forces there is ``force`` too, float32 [n, 3], NaN for the atoms of those that have none.
+    """
 
     name = "geometry"
     kind: ClassVar[EntityKind] = "geometry"
     versions = ("geometry.1",)
     examples = (WATER, METHANE)
+    elements = SYMBOLS
 
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One row an atom; numbers or positions that make no geometry are ``unreadable``."""
@@ -47,7 +52,11 @@ class Geometries(Featuriser):
         numbers = np.concatenate([NONE.numbers, *(each.numbers for each, _ in read)], dtype=np.uint8, casting="unsafe")
         positions = np.concatenate([NONE.positions, *(each.positions for each, _ in read)])
         status = np.where(reason == "", OK, UNREADABLE).astype(object)
-        atoms = Level(offsets_of([len(each.numbers) for each, _ in read]), {"code": numbers, "position": positions})
+        arrays = {"code": numbers, "position": positions}
+        if any(each.forces is not None for each, _ in read):
+            own = (np.full_like(each.positions, np.nan) if each.forces is None else each.forces for each, _ in read)
+            arrays["force"] = np.concatenate([NONE.positions, *own])
+        atoms = Level(offsets_of([len(each.numbers) for each, _ in read]), arrays)
         table = np.eye(N_ELEMENTS, dtype=np.float32)
         return GraphStore({"atom": atoms}, {"atom": table}, status, reason, self.versions[0])
 
@@ -69,11 +78,14 @@ def read_geometry(value: Any) -> tuple[Geometry, str]:
             raise ValueError("a geometry of no atoms")
         if len(odd := numbers[(numbers < 0) | (numbers >= N_ELEMENTS)]):
             raise ValueError(f"an atomic number of {odd[0]}")
-        made = Geometry(numbers, numbers_of(value.positions, "positions", (len(numbers), 3), np.float32))
+        shape = (len(numbers), 3)
+        positions = numbers_of(value.positions, "positions", shape, np.float32)
+        forces = None if value.forces is None else numbers_of(value.forces, "forces", shape, np.float32)
         most = MAX_ATOMS if value.residue is None else MAX_PROTEIN_ATOMS
         if len(numbers) > most:
             raise ValueError(f"a geometry of {len(numbers):,} atoms, of which {most:,} are read at most")
-        _check_crowd(made.positions)
+        _check_crowd(positions)
+        made = Geometry(numbers, positions, forces)
         return made if value.residue is None else _with_residues(made, value), ""
     except ValueError as error:
         return NONE, str(error)

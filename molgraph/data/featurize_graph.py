@@ -26,7 +26,7 @@ TRIANGLE = Graph(3, np.array([[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 1]], n
 
 
 @register("featuriser", "graph", summary="node labels and features; degrees where there are none")
-class Graphs(Featuriser):
+class GraphFeaturiser(Featuriser):
     """Levels ``atom`` (the nodes) and ``bond`` (the edges).
 
     Labels are one-hot, features stand after them; nodes with neither have their degree, one-hot up to 64, as

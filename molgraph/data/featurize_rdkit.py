@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, compress
 from typing import Any
 
@@ -40,14 +40,14 @@ def pieces(smiles: list[str]) -> list[PackedGraphs]:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return [_piece(smiles)]
+        return [pack_molecules([_read(text) for text in smiles], smiles)]
     finally:
         if collecting:
             gc.enable()
 
 
-def _piece(smiles: list[str]) -> PackedGraphs:
-    mols = [_read(text) for text in smiles]
+def pack_molecules(mols: Sequence[Mol], smiles: Sequence[str]) -> PackedGraphs:
+    """Packed graphs of RDKit's molecules that were read from those texts; one of no atoms stays empty."""
     n_atoms = np.array([mol.GetNumAtoms() for mol in mols], dtype=np.int64)
     n_bonds = np.array([mol.GetNumBonds() for mol in mols], dtype=np.int64)
     # by index, since RDKit's own iterators cost twice as much

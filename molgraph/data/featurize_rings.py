@@ -13,9 +13,9 @@ from molgraph.base.registry import register
 from molgraph.base.table import OK, EntityKind
 from molgraph.chem.parallel import map_texts
 from molgraph.chem.smiles import quiet
-from molgraph.data.feature_layout import FEATURISER, OLDER
+from molgraph.data.feature_layout import FEATURISER, OLDER, element_counts
 from molgraph.data.featuriser import Featuriser
-from molgraph.data.featurize import featurize, rdkit_version
+from molgraph.data.featurize import ELEMENTS, featurize, rdkit_version
 from molgraph.data.graph_store import GraphStore, InputSpec, Level
 
 RINGS, MAX_RINGS = "+rings.1", 63
@@ -40,6 +40,7 @@ class MoleculesWithRings(Featuriser):
     version = FEATURISER + RINGS
     older = (OLDER + RINGS,)
     examples = ("CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O")
+    elements = ELEMENTS
 
     @property
     def versions(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -55,6 +56,10 @@ class MoleculesWithRings(Featuriser):
         rings = np.concatenate([np.zeros(0, np.int64), *found])
         level = Level(atoms.offsets, {**atoms.arrays, "rings": rings}, atoms.index)
         return replace(store, levels={**store.levels, "atom": level}, featuriser=self.versions[0])
+
+    def element_counts(self, features: np.ndarray) -> np.ndarray:
+        """float32 [rows, 38]: an atom and its implicit hydrogens."""
+        return element_counts(features)
 
 
 def _rings(texts: Sequence[str]) -> list[np.ndarray]:

@@ -16,20 +16,25 @@ import pyarrow.parquet as pq
 
 from molgraph.base.errors import EmptyError, FormatError, ShapeError, StorageError
 from molgraph.chem.complexes import Structure, write_structure
-from molgraph.chem.molfile import write_positions
 from molgraph.chem.smiles import is_mol, parse_smiles, write_smiles
+from molgraph.chem.xyz import write_frame
 from molgraph.data.chunks import SAMPLE_ROWS, Chunk, Reader, recut
 from molgraph.data.columns import encodable, is_smiles_name, text_of
 from molgraph.data.delimited import DelimitedReader, check_unique
 from molgraph.data.featurize_geometry import read_geometry
 from molgraph.data.graph_values import Geometry
+from molgraph.data.npz_reader import NpzReader
 from molgraph.data.sdf_smi_reader import RecordReader, SmilesReader
 from molgraph.data.source_file import DAMAGED, Opened, broken
+from molgraph.data.xyz_reader import XyzReader
 
 PIECE_ROWS = 10_000
 RECORDS = (".sdf", ".sd", ".mol")
 LINES = (".smi", ".smiles", ".ism", ".cxsmiles")
-ENDINGS = (*RECORDS, *LINES, ".csv", ".tsv", ".txt", ".parquet", ".gz")
+FRAMES = (".xyz", ".extxyz")
+_ATOM = re.compile(r"\s*([A-Z][a-z]?|\d+)(\s+-?\d+(\.\d*)?([eE][+-]?\d+)?){3}")
+ARRAYS = ".npz"
+ENDINGS = (*RECORDS, *LINES, *FRAMES, ARRAYS, ".csv", ".tsv", ".txt", ".parquet", ".gz")
 _PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
@@ -97,6 +102,8 @@ def _plain(values: Any) -> pd.Series:
 
 
 def _file_reader(source: str | Path) -> Reader:
+    if Path(source).suffix.lower() == ARRAYS and os.path.isfile(source):
+        return NpzReader(source)
     try:
         opened = Opened(source)
     except StorageError as error:
@@ -110,6 +117,8 @@ def _file_reader(source: str | Path) -> Reader:
             needs = "it needs a record for each molecule, closed by $$$$"
         elif opened.suffix in LINES:
             needs = "it needs a line for each molecule: a SMILES, and maybe a name"
+        elif opened.suffix in FRAMES:
+            needs = "it needs a frame for each molecule: the number of atoms, a comment, and a line for each atom"
         raise EmptyError(f"{opened.name} is empty", hint=needs)
     if head.startswith(b"PAR1"):
         return ParquetReader(source, opened)
@@ -118,6 +127,8 @@ def _file_reader(source: str | Path) -> Reader:
         return RecordReader(opened)
     if opened.suffix == ".parquet":
         raise FormatError(f"{opened.name} is not a parquet file", hint="it may be cut short, or of another format")
+    if opened.suffix in FRAMES or _begins_with_a_frame(opened):
+        return XyzReader(opened)
     if opened.suffix in LINES or _lines_of_smiles(opened):
         return SmilesReader(opened)
     return DelimitedReader(opened)
@@ -133,10 +144,19 @@ def _lines_of_smiles(opened: Opened) -> bool:
     return not is_smiles_name(word) and not re.search(r"[,;]", first) and parse_smiles(word).mol is not None
 
 
+def _begins_with_a_frame(opened: Opened) -> bool:
+    """Whether a text without a telling name starts with a number of atoms, a comment and an atom in space."""
+    if opened.suffix not in ("", ".txt"):
+        return False
+    lines = opened.sample.decode(opened.encoding, errors="replace").removeprefix("\ufeff").splitlines()[:3]
+    return len(lines) == 3 and lines[0].strip().isdigit() and bool(_ATOM.match(lines[2]))
+
+
 class FrameReader:
     """Columns that are already in memory."""
 
     id: str | None = None
+    geometry: str | None = None
     rereadable = True
     name = "the table"
 
@@ -180,7 +200,7 @@ def _text(value: Any) -> str:
     if isinstance(value, Geometry):
         sound, why = read_geometry(value)
         if why or sound.residue is None:
-            return f"no geometry: {why}" if why else write_positions(sound.numbers, sound.positions)
+            return f"no geometry: {why}" if why else write_frame(sound.numbers, sound.positions, sound.forces)
         return write_structure(Structure(**sound.arrays()))
     return value if isinstance(value, str) else write_smiles(value).smiles if is_mol(value) else text_of(value)
 
@@ -190,6 +210,7 @@ class ParquetReader:
 
     smiles: str | None = None
     id: str | None = None
+    geometry: str | None = None
     rereadable = True
 
     def __init__(self, source: str | Path, opened: Opened) -> None:

@@ -18,20 +18,20 @@ from molgraph.data.graph_io import MANIFEST, load_store, save_store
 from molgraph.data.graph_store import GraphStore, InputSpec
 from molgraph.data.table import Entities, Table
 
-__all__ = ["Graphs", "graphs_of", "load_store", "marked", "save_store", "store_for"]
+__all__ = ["CachedGraphs", "graphs_of", "load_store", "marked", "save_store", "store_for"]
 
 MARKS = "smiles_mark"
 
 
 @dataclass(frozen=True)
-class Graphs:
+class CachedGraphs:
     """The graphs of an entity column."""
 
     store: GraphStore  # each distinct entity once
     graph_of_row: np.ndarray  # int64 [n_rows], the graph of each row; -1 for rows that were not ``ok`` already
 
 
-def store_for(table: Table, *, cache: Path | None = None, workers: int = 1) -> Graphs:
+def store_for(table: Table, *, cache: Path | None = None, workers: int = 1) -> CachedGraphs:
     """Make the graphs of a table's molecules.
 
     Args:
@@ -60,7 +60,7 @@ def graphs_of(
     spec: InputSpec | None = None,
     cache: Path | None = None,
     workers: int = 1,
-) -> Graphs:
+) -> CachedGraphs:
     """Make the graphs of one entity column, each distinct entity once.
 
     Args:
@@ -79,17 +79,17 @@ def graphs_of(
     distinct = list(values[np.unique(codes, return_index=True)[1]])
     graph_of_row[rows] = codes
     if cache is None or not text or featuriser.learns:
-        return Graphs(featuriser.featurise(distinct, spec=spec, workers=workers), graph_of_row)
+        return CachedGraphs(featuriser.featurise(distinct, spec=spec, workers=workers), graph_of_row)
     marks = text_digests(distinct, *featuriser.versions)
     key = hashlib.blake2b(marks.tobytes(), digest_size=16).hexdigest()
     for folder in sorted((path.parent for path in cache.glob(f"*/{MANIFEST}")), key=lambda path: path.name != key):
         found = _within(folder, marks)
         if found is not None:
             graph_of_row[rows] = found[1][codes]
-            return Graphs(found[0], graph_of_row)
+            return CachedGraphs(found[0], graph_of_row)
     store = marked(featuriser.featurise(distinct, spec=spec, workers=workers), distinct, *featuriser.versions)
     save_store(store, cache / key)
-    return Graphs(store, graph_of_row)
+    return CachedGraphs(store, graph_of_row)
 
 
 def marked(store: GraphStore, texts: Sequence[str], *versions: str) -> GraphStore:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+_MAGIC, _NO_ELEMENT = b"\0geometry1\0", 65_535
+
 
 @dataclass(frozen=True)
 class Graph:
@@ -44,6 +46,7 @@ class Geometry:
     Args:
         numbers: uint8 [n], atomic numbers.
         positions: float32 [n, 3], angstrom.
+        forces: float32 [n, 3], in the unit of the energy over angstrom, or None.
         residue: uint8 [n], of a protein or a complex: the place of each atom's amino acid in
             ``molgraph.chem.complexes.AMINO_ACIDS`` from 1, 21 for another residue, 0 for an atom of the ligand.
         residue_index: int32 [n], beside ``residue``: the number of each atom's residue; -1 for the ligand's.
@@ -52,6 +55,7 @@ class Geometry:
 
     numbers: np.ndarray
     positions: np.ndarray
+    forces: np.ndarray | None = None
     residue: np.ndarray | None = None
     residue_index: np.ndarray | None = None
     charge: np.ndarray | None = None
@@ -60,12 +64,41 @@ class Geometry:
         """The protein of a complex alone, or its ligand; None where it has no such atoms."""
         residue = np.zeros(len(self.numbers), np.uint8) if self.residue is None else self.residue
         rows = np.flatnonzero((residue > 0) == protein)
-        more = [None if each is None else each[rows] for each in (self.residue, self.residue_index, self.charge)]
+        more = (self.forces, self.residue, self.residue_index, self.charge)
+        more = tuple(None if each is None else each[rows] for each in more)
         return Geometry(self.numbers[rows], self.positions[rows], *more) if len(rows) else None
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays by name; what it lacks left out."""
         return _arrays(self)
+
+    def to_bytes(self) -> bytes:
+        """The arrays as bytes, which ``from_bytes`` reads; a number beyond 65,535 or below 0 becomes 65,535."""
+        numbers = np.asarray(self.numbers)
+        numbers = np.where((numbers < 0) | (numbers > _NO_ELEMENT), _NO_ELEMENT, numbers).astype("<u2")
+        rows = [self.positions] if self.forces is None else [self.positions, self.forces]
+        head = _MAGIC + np.array([len(numbers), len(rows)], "<u4").tobytes()
+        return b"".join([head, numbers.tobytes(), *(np.asarray(each, "<f4").tobytes() for each in rows)])
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Geometry:
+        """The geometry that ``to_bytes`` wrote; raises ``ValueError`` for other bytes, elements or infinite numbers.
+
+        Example:
+            >>> print(Geometry.from_bytes(Geometry(np.array([8]), np.zeros((1, 3))).to_bytes()))
+            geometry of 1 atoms
+        """
+        if not data.startswith(_MAGIC):
+            raise ValueError("bytes that are no geometry")
+        n, n_rows = (int(each) for each in np.frombuffer(data, "<u4", 2, len(_MAGIC)))
+        numbers = np.frombuffer(data, "<u2", n, len(_MAGIC) + 8)
+        rows = np.frombuffer(data, "<f4", offset=len(_MAGIC) + 8 + 2 * n).reshape(n_rows, n, 3)
+        if n and numbers.max() > np.iinfo(np.uint8).max:
+            raise ValueError("an atomic number that is none")
+        for name, each in zip(("position", "force"), rows, strict=False):
+            if not np.isfinite(each).all():
+                raise ValueError(f"a {name} that is no finite number")
+        return cls(numbers.astype(np.uint8), rows[0], rows[1] if n_rows > 1 else None)
 
     def __str__(self) -> str:
         kind = "geometry" if self.residue is None else "complex" if (as_array(self.residue) == 0).any() else "protein"

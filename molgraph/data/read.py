@@ -40,6 +40,7 @@ def read_table(
     smiles: Names = None,
     sequence: Names = None,
     geometry: Names = None,
+    reaction: Names = None,
     targets: Targets = None,
     id: str | None = None,
     weight: str | None = None,
@@ -55,14 +56,17 @@ def read_table(
     """Read a whole source into a table; every input row stays a row, in order.
 
     Args:
-        source: a path (csv, csv.gz, tsv, parquet, sdf, smi), ``-`` for standard input, ``dataset:NAME`` (one that
-            has a card), ``builtin:NAME``, a pandas frame, a mapping of columns, a list of SMILES, or a table; a list of
-            PyG's ``Data``, one of its datasets, or a frame with a column of ``Data``.
+        source: a path (csv, csv.gz, tsv, parquet, sdf, smi, xyz, npz), ``-`` for standard input, ``dataset:NAME``
+            (one that has a card), ``builtin:NAME``, a pandas frame, a mapping of columns, a list of SMILES, or a table;
+            a list of PyG's ``Data``, one of its datasets, or a frame with a column of ``Data``.
         smiles: the column of SMILES, or several; found by its name or by values that parse where not given.
         sequence: the columns of protein sequences, where there are any.
         geometry: the columns of atoms in space: mol blocks, texts of XYZ or PDB files, a mol block with a PDB text
-            after it (a complex), or ``Geometry``; ``geometry`` stands for the structures of an SD file. SMILES beside
-            them are read where they are named.
+            after it (a complex), or ``Geometry``; ``geometry`` stands for the structures of an SD, xyz or npz file.
+            SMILES beside them are read where they are named; those of another molecule than the structure of their row
+            mark it.
+        reaction: the columns of reaction SMILES with atom maps, ``[CH3:1]Br>>[CH3:1]O``; ``reactants>>product`` names
+            two columns, one for each side. Found by their values where no column of SMILES is named.
         targets: what is to be learnt: names, with a kind where it is not plain (``class:multiclass``), or a level:
             each cell of ``charge:atom`` (``order:bond``) is a list of values in the order of RDKit's atoms (bonds) of
             the row's SMILES, ``[0.1, null, -0.2]``. A list of another length marks its row.
@@ -93,7 +97,14 @@ def read_table(
         (['ok', 'missing', 'ok'], array([1.5, 2. , nan]))
     """
     columns: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "geometry": geometry, "id": id, "weight": weight}
-    columns |= {"features": features, "split": split, "targets": targets, "need_targets": need_targets, "log": log}
+    columns |= {
+        "reaction": reaction,
+        "features": features,
+        "split": split,
+        "targets": targets,
+        "need_targets": need_targets,
+        "log": log,
+    }
     return _handle(read_source(source, Reading(decimal, qualifiers, unit), **columns).table, on_error)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator
 from itertools import count, islice
@@ -14,41 +13,13 @@ from molgraph.base.errors import FormatError, TooLargeError
 from molgraph.chem.molfile import FIELD, MAX_LINE, SDRecord, read_records
 from molgraph.data.chunks import GEOMETRY, MOLBLOCK, REASON, SAMPLE_ROWS, Chunk, check_size, recut
 from molgraph.data.columns import is_smiles_name
-from molgraph.data.csv_repair import MARKED, is_torn, shown, tell_marked
-from molgraph.data.source_file import DAMAGED, Opened, broken
+from molgraph.data.csv_repair import is_torn, shown, tell_marked
+from molgraph.data.source_file import Opened
+from molgraph.data.text_lines import LineReader
 
 PIECE_ROWS = 1_000
 MAX_FIELDS = 10_000
 _SHOWN = 1_000  # characters of a line that is too long
-
-
-class _LineReader:
-    """What readers of lines share."""
-
-    def __init__(self, opened: Opened) -> None:
-        self._opened = opened
-        self.name, self.rereadable = opened.name, opened.rereadable
-        self._encoding = opened.encoding.replace("utf-8", "utf-8-sig")
-
-    def _lines(self) -> Iterator[str]:
-        """All lines, none longer than ``MAX_LINE``: the rest of such a one is passed over."""
-        text = io.TextIOWrapper(self._opened.stream(), encoding=self._encoding, errors=MARKED)
-        try:
-            while line := text.readline(MAX_LINE):
-                more = line
-                while len(more) == MAX_LINE and more[-1] != "\n":
-                    more = text.readline(MAX_LINE)
-                yield line
-        except DAMAGED as error:
-            raise broken(self.name, error) from None
-        finally:
-            text.close()
-
-    def _head_lines(self) -> list[str]:
-        """Whole lines of the sample."""
-        head = self._opened.sample.decode(self._encoding, errors=MARKED).removeprefix("\ufeff")
-        lines = io.StringIO(head, newline=None).readlines()
-        return lines if self._opened.whole else lines[:-1]
 
 
 def split_line(line: str) -> tuple[str, str]:
@@ -73,10 +44,11 @@ def split_line(line: str) -> tuple[str, str]:
     return text, rest
 
 
-class SmilesReader(_LineReader):
+class SmilesReader(LineReader):
     """Lines of a SMILES and a name, with or without a header line."""
 
     smiles: str | None = "smiles"
+    geometry: str | None = None
 
     def __init__(self, opened: Opened) -> None:
         super().__init__(opened)
@@ -106,7 +78,7 @@ class SmilesReader(_LineReader):
         yield self._table([])
 
 
-class RecordReader(_LineReader):
+class RecordReader(LineReader):
     """An SD file; its columns are its fields and the title line. A field named ``smiles`` is the column ``smiles_2``.
 
     A field may first occur in any record, so a file that can be read twice is looked through for their names; of
@@ -114,6 +86,7 @@ class RecordReader(_LineReader):
     """
 
     smiles: str | None = "smiles"
+    geometry: str | None = GEOMETRY
     TITLE = "title"
 
     def __init__(self, opened: Opened) -> None:

@@ -17,6 +17,7 @@ from molgraph.base.table import NO_MOLECULE
 from molgraph.chem.atom_order import Places, follow
 from molgraph.chem.identity import reasons_of_none
 from molgraph.chem.parallel import map_texts
+from molgraph.chem.reaction import why_no_reaction
 from molgraph.chem.smiles import why_unreadable
 from molgraph.chem.standardise import preset as preset_of
 from molgraph.chem.standardise import standardise_smiles
@@ -147,21 +148,27 @@ def _follow(given: Table, clean: Table, preset: str) -> Table:
 
 
 def check_molecules(table: Table) -> Table:
-    """Parse every distinct molecule of the readable rows once.
+    """Parse every distinct molecule, or reaction, of the readable rows once.
 
     Example:
         >>> from molgraph.data.table import make_table
         >>> check_molecules(make_table(["CCO", "C(C"])).reason[1]
         'SMILES Parse Error: extra open parentheses while parsing: C(C (position 2)'
     """
-    rows = np.flatnonzero(table.ok)
-    codes, texts = pd.factorize(table.smiles[rows])
-    reasons = np.array(map_texts(reasons_of, list(texts), label="molecules"), dtype=object)
+    rows, of_reactions = np.flatnonzero(table.ok), [column.kind for column in table.entities] == ["reaction"]
+    codes, texts = pd.factorize(table.entity("reaction" if of_reactions else "molecule").values[rows])
+    why = reasons_of_reactions if of_reactions else reasons_of
+    reasons = np.array(map_texts(why, list(texts), label="molecules"), dtype=object)
     if not len(reasons):
         return table
     each = reasons[codes]
     bad = each != ""
     return table.with_status(rows[bad], UNREADABLE, each[bad])
+
+
+def reasons_of_reactions(texts: Sequence[str]) -> list[str]:
+    """Why each text is no mapped reaction; empty where it is one."""
+    return [why_no_reaction(text) for text in texts]
 
 
 def reasons_of(texts: Sequence[str]) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,14 +16,16 @@ from molgraph.base.errors import AmbiguousColumnError
 from molgraph.base.packed import Packed
 from molgraph.base.table import EntityKind
 from molgraph.chem.atom_order import counts_of, follow_block
-from molgraph.chem.complexes import pose_mismatch, read_structure
+from molgraph.chem.complexes import read_structure
 from molgraph.chem.parallel import map_texts
+from molgraph.chem.pose import heavy_atoms, why_other_ligand, why_other_molecule
 from molgraph.chem.smiles import MAX_CHARACTERS, precheck
 from molgraph.data import columns as cols
 from molgraph.data.cells import OddCell, is_missing
 from molgraph.data.chunks import MOLBLOCK, Chunk
 from molgraph.data.graph_values import Geometry
 from molgraph.data.number_columns import advice, as_numbers
+from molgraph.data.reaction_columns import reaction_texts
 from molgraph.data.table import MISSING, OK, UNREADABLE, Entities, Table
 from molgraph.data.targets import Asked, numbers_of, read_lists
 
@@ -41,11 +43,14 @@ class ColumnRoles:
     split: str | None
     asked: tuple[Asked, ...]
     notes: tuple[str, ...] = ()  # on columns that are not read
+    pose: tuple[str, str] | None = None  # a column of SMILES and one of atoms in space that are one molecule
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of entities that two columns hold
 
     @property
     def columns(self) -> list[str]:
         """All columns that are read, each once."""
-        named = [*(name for name, _ in self.entities), self.id, self.weight, self.split, *self.features]
+        held = [part for name, _ in self.entities for part in self.sources.get(name, (name,))]
+        named = [*held, self.id, self.weight, self.split, *self.features]
         return list(dict.fromkeys(name for name in [*named, *(a.column for a in self.asked)] if name is not None))
 
     @property
@@ -76,13 +81,14 @@ def build(
     Columns of numbers are numbers already, NaN where a cell is odd.
     """
     columns, n, start = chunk.columns, len(chunk), chunk.start
-    judged = [_judge(Entities(name, kind, cols.as_text(columns[name])), columns[name]) for name, kind in plan.entities]
+    read = [Entities(name, kind, _values(columns, name, kind, plan)) for name, kind in plan.entities]
+    judged = [_judge(each, columns[plan.sources.get(each.name, (each.name,))[0]]) for each in read]
     entities = tuple(entity for entity, _ in judged)
     status, reason = np.full(n, OK, dtype=object), np.full(n, "", dtype=object)
     for entity, wrong in reversed(judged):  # the first column's reason is the one that stays
         for row, own, why in wrong:
             status[row], reason[row] = own, f"{entity.name}: {why}" if len(entities) > 1 else why
-    _mark_other_ligands(plan, columns, status, reason)
+    _check_poses(plan, read, entities, status, reason)
     if chunk.reasons is not None:
         bad = chunk.reasons != ""
         status[bad], reason[bad] = UNREADABLE, chunk.reasons[bad]
@@ -145,14 +151,23 @@ def _lists(
     return {name: Packed.of(each) for name, each in cells.items()}
 
 
+def _values(columns: pa.Table, name: str, kind: EntityKind, plan: ColumnRoles) -> np.ndarray:
+    """The cells of an entity as text, or as the bytes of geometries that a reader made."""
+    if kind != "geometry" or not pa.types.is_binary(columns[name].type):
+        return reaction_texts(columns, name, plan.sources)
+    out = np.empty(len(columns), dtype=object)
+    out[:] = columns[name].to_pylist()
+    return out
+
+
 def _judge(entity: Entities, column: pa.ChunkedArray) -> tuple[Entities, list[tuple[int, str, str]]]:
     """An entity column, and its rows that hold none as far as that shows without RDKit's parsing of a SMILES."""
     texts: np.ndarray = entity.values
     look: Sequence[int] = range(len(texts))
     if entity.kind == "geometry":
         return _geometries(entity)
-    if entity.kind == "sequence":  # what its letters mean is left to the featuriser
-        return entity, [(i, MISSING, "no sequence in this row") for i in look if is_missing(texts[i])]
+    if entity.kind in ("sequence", "reaction"):  # what its letters mean is left to the featuriser
+        return entity, [(i, MISSING, f"no {entity.kind} in this row") for i in look if is_missing(texts[i])]
     if pa.types.is_string(column.type):
         filled = pc.fill_null(column, "")
         bounds = pc.or_(pc.equal(filled, ""), pc.greater(pc.binary_length(filled), MAX_CHARACTERS))
@@ -166,27 +181,42 @@ def _geometries(entity: Entities) -> tuple[Entities, list[tuple[int, str, str]]]
     """A column of atoms in space, read from its texts; None where there is none, with the reason."""
     values, wrong = np.full(len(entity.values), None, dtype=object), []
     for i, text in enumerate(entity.values):
-        if is_missing(text):
+        if not isinstance(text, bytes) and is_missing(text):
             wrong.append((i, MISSING, "no geometry in this row"))
             continue
         try:
-            values[i] = Geometry(*read_structure(text))
+            values[i] = Geometry.from_bytes(text) if isinstance(text, bytes) else Geometry(*read_structure(text))
         except ValueError as error:
             wrong.append((i, UNREADABLE, str(error)))
     return replace(entity, values=values), wrong
 
 
-def _mark_other_ligands(plan: ColumnRoles, columns: pa.Table, status: np.ndarray, reason: np.ndarray) -> None:
-    """Mark the complexes whose ligand is another molecule than the SMILES beside it."""
-    molecules, shapes = ([name for name, kind in plan.entities if kind == each] for each in ("molecule", "geometry"))
+def _check_poses(
+    plan: ColumnRoles, read: Sequence[Entities], entities: Sequence[Entities], status: np.ndarray, reason: np.ndarray
+) -> None:
+    """Mark the rows whose atoms in space, or whose complex's ligand, are another molecule than their SMILES.
+
+    The ligand of a complex is compared in any column; other geometries where they are those of the file itself.
+    """
+    molecules = [each for each in entities if each.kind == "molecule"]
     if len(molecules) != 1:
         return
-    named = cols.as_text(columns[molecules[0]])
-    for shape in shapes:
-        texts = cols.as_text(columns[shape])
-        for row in np.flatnonzero(status == OK):
-            if why := pose_mismatch(str(texts[row]), str(named[row])):
-                status[row], reason[row] = UNREADABLE, f"{shape}: {why}"
+    texts = molecules[0].values
+    for held, entity in zip(read, entities, strict=True):
+        if entity.kind != "geometry":
+            continue
+        rows = np.flatnonzero(status == OK)
+        plain = [row for row in rows if entity.values[row].residue is None]
+        plain = plain if plan.pose == (molecules[0].name, entity.name) else []
+        atoms = dict(zip(plain, map_texts(heavy_atoms, texts[plain].tolist()), strict=True))
+        for row in rows:
+            value = entity.values[row]
+            if value.residue is not None:
+                why = why_other_ligand(str(held.values[row]), str(texts[row]))
+            else:
+                why = why_other_molecule(atoms[row], value.numbers) if row in atoms else ""
+            if why:
+                status[row], reason[row] = UNREADABLE, why
 
 
 def _weights(chunk: Chunk, name: str, status: np.ndarray, reason: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from molgraph.base.errors import AmbiguousColumnError, LabelError, MissingColumn
 from molgraph.base.table import EntityKind
 from molgraph.data import cells
 from molgraph.data import columns as cols
+from molgraph.data import reaction_columns as reactions
 from molgraph.data.cells import OddCell, Reading
 from molgraph.data.chunks import GEOMETRY, MOLBLOCK, Chunk, Reader
 from molgraph.data.delimited import DelimitedReader
@@ -31,7 +32,12 @@ from molgraph.data.values import NUMERIC, read_numbers, read_values
 Targets = str | Target | Iterable[str | Target] | None
 Names = str | Sequence[str] | None
 #: the option that names the columns of a kind of entity
-OPTIONS: dict[EntityKind, str] = {"molecule": "smiles", "sequence": "sequence", "geometry": "geometry"}
+OPTIONS: dict[EntityKind, str] = {
+    "molecule": "smiles",
+    "sequence": "sequence",
+    "geometry": "geometry",
+    "reaction": "reaction",
+}
 
 
 def read_rows(
@@ -132,6 +138,7 @@ def _find_roles(
     need_targets: bool = False,
     sequence: Names = None,
     geometry: Names = None,
+    reaction: Names = None,
 ) -> ColumnRoles:
     """Find every column, or raise ``DataError`` with what there is."""
     names = reader.names
@@ -149,20 +156,29 @@ def _find_roles(
                 hint="leave it out of the features",
             )
     proteins = [cols.resolve(name, names, "sequences") for name in _several(sequence)]
-    held = [*names, GEOMETRY] if isinstance(reader, RecordReader) else names
+    held = [*names, *([] if reader.geometry is None else [reader.geometry])]
+    shaped = reader.geometry is not None
     if GEOMETRY in _several(geometry) and GEOMETRY not in map(str.lower, held):
-        hint = "give an SD file, or name a column of mol blocks, XYZ or PDB texts: --geometry COLUMN; it has "
-        hint += ", ".join(names)
+        hint = "training makes them of SMILES by --conformers 1 (conformers=1); or give an SD, xyz or npz file, or "
+        hint += f"name a column of mol blocks, XYZ or PDB texts: --geometry COLUMN; it has {', '.join(names)}"
         raise MissingColumnError("the table has no atoms in space, which are to be read", hint=hint[:500])
     shapes = [cols.resolve(name, held, "geometries") for name in _several(geometry)]
+    sources = reactions.resolve_reactions(_several(reaction), names, None if shaped else reader.smiles)
     taken = [n for n in (weight, split, id, *described, *proteins, *shapes, *values) if n]
     sample = reader.sample()
+    if reaction is None and smiles is None and not shapes:
+        held_there = reactions.find_reactions(names, sample, taken, reader.smiles)
+        sources = reactions.resolve_reactions(reactions.one_reaction(held_there), names, None)
+    taken += [column for held in sources.values() for column in held]
     molecules = [cols.resolve(name, names, "SMILES") for name in _several(smiles)]
-    if not molecules and not shapes:  # a geometry has its atoms, and needs no SMILES
-        found = reader.smiles or cols.find_smiles(names, sample, taken, needed=not proteins)
+    if not molecules and not shapes and not sources:  # geometries and reactions have their atoms, and need no SMILES
+        given = reader.smiles is None and reader.geometry is not None  # the file is one of atoms in space
+        found = reader.smiles or cols.find_smiles(names, sample, taken, needed=not proteins and not given)
         molecules = [found] if found else []
+        shapes = [GEOMETRY] if given and not found else []
     entities: list[tuple[str, EntityKind]] = [(name, "molecule") for name in molecules]
     entities += [(name, "sequence") for name in proteins] + [(name, "geometry") for name in shapes]
+    entities += [(name, "reaction") for name in sources]
     for name, kind in entities:
         if name in values:
             words = f"column {name!r} holds the {kind}s, so it is no target"
@@ -178,8 +194,12 @@ def _find_roles(
             hint=f"say which: --target {shlex.quote(numeric[0]) if numeric else 'NAME'} (in Python targets=[NAME])",
         )
     look = need_targets and sequence is None
-    notes = _unread_sequences(sample, [n for n in names if n not in (*taken, id)], molecules) if look else ()
-    return ColumnRoles(tuple(entities), id, weight, described, split, asked, notes)
+    free = [n for n in names if n not in (*taken, id)]
+    notes = _unread_sequences(sample, free, molecules) if look else ()
+    notes += reactions.unread_reactions(sample, free, molecules) if need_targets and reaction is None else ()
+    beside = [name for name in molecules if name != reader.smiles]  # an SD file's own are made of its structures
+    pose = (beside[0], GEOMETRY) if len(beside) == 1 and shapes == [reader.geometry] else None
+    return ColumnRoles(tuple(entities), id, weight, described, split, asked, notes, pose, sources)
 
 
 def _unread_sequences(sample: pa.Table, names: Sequence[str], molecules: Sequence[str]) -> tuple[str, ...]:

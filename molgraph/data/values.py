@@ -116,7 +116,7 @@ class _Column:
         values, unit_of = numbers_or_none(given, finite=self.reading.lenient), np.full(len(given), "", dtype=object)
         if values is None or (self.reading.unit is not None and units is None):
             texts, code = np.unique(as_text(given).astype(str), return_inverse=True)
-            found = [cells.Cell("") if cells.is_missing(text) else cells.read_cell(text) for text in texts.tolist()]
+            found = [cells.CellText("") if cells.is_missing(text) else cells.read_cell(text) for text in texts.tolist()]
             if words and self._are_words(texts, found):
                 return self.classes(given)
             values, unit_of = self._parse(texts, code, found, units)
@@ -144,7 +144,7 @@ class _Column:
         self._list(kinds, rows)
         return pa.chunked_array([pa.array(rows, pa.string(), mask=kinds != "")])
 
-    def _are_words(self, texts: np.ndarray, found: list[cells.Cell]) -> bool:
+    def _are_words(self, texts: np.ndarray, found: list[cells.CellText]) -> bool:
         """Whether a column holds words for two classes and no number but 0 and 1; a note on them."""
         words = {text.strip(): WORDS[text.strip().lower()] for text in texts if text.strip().lower() in WORDS}
         if not words or any(cell.number not in ("", "0", "1") for cell in found):
@@ -155,7 +155,7 @@ class _Column:
         return True
 
     def _parse(
-        self, texts: np.ndarray, code: np.ndarray, found: list[cells.Cell], units: Column | None
+        self, texts: np.ndarray, code: np.ndarray, found: list[cells.CellText], units: Column | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """The number and the unit of each row, from its distinct texts and the cells that they are."""
         commas = self.reading.decimal == ","
@@ -188,7 +188,7 @@ class _Column:
             self.unitless = not self.units and any(cell.number for cell in found)
         return values, unit_of
 
-    def _kind(self, cell: cells.Cell, commas: bool, clear: bool) -> str:
+    def _kind(self, cell: cells.CellText, commas: bool, clear: bool) -> str:
         """The kind of a cell that cannot be read; empty where it can. ``clear``: points can be decimal signs alone."""
         if cell.kind == cells.OTHER:
             return cells.OTHER

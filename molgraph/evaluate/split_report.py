@@ -26,7 +26,7 @@ from molgraph.data.splits.unused_rows import RowCount, unused_rows
 from molgraph.data.table_reader import Targets
 from molgraph.evaluate.split_summary import SplitXray, find_shifts
 
-RECIPES = (
+SPLITTERS = (
     "random",
     "scaffold/balanced",
     "scaffold/generic",
@@ -125,17 +125,17 @@ def xray(
     Args:
         data: rows of one molecule column: a table, a dataset as ``load_dataset`` gives it, or anything else that
             ``read_table`` reads, such as a path, a frame, or ``dataset:esol`` (with its card's targets).
-        splits: recipes by name, splits that were made for this table, or a mapping of labels to either; by default
-            molgraph's own recipes and the field's.
+        splits: splitters by name, splits that were made for this table, or a mapping of labels to either; by default
+            molgraph's own splitters and the field's.
         smiles: the column of SMILES; found by its name where it is not given.
         targets: labels, for their shifts and classes.
-        fractions: train, valid and test of the recipes.
-        seed: of the recipes, and of the draw of test rows where there are more than 2,000.
+        fractions: train, valid and test of the splitters.
+        seed: of the splitters, and of the draw of test rows where there are more than 2,000.
         title: what the table is called; the file's or dataset's name where it has one.
-        settings: a recipe's name to its own settings.
+        settings: a splitter's name to its own settings.
 
     Raises:
-        UsageError: an unknown recipe.
+        UsageError: an unknown splitter.
         DataError: a table without a molecule column, or none that can be read.
         StorageError: a file that is not there.
 
@@ -150,7 +150,7 @@ def xray(
         raise AmbiguousColumnError(
             "an X-ray needs one molecule column", hint="tables of graphs and pairs are divided by `molgraph data split`"
         )
-    asked = dict(splits) if isinstance(splits, Mapping) else {_label(each): each for each in splits or RECIPES}
+    asked = dict(splits) if isinstance(splits, Mapping) else {_label(each): each for each in splits or SPLITTERS}
     for each in asked.values():  # what is wrong with the question is said before anything is computed
         if isinstance(each, Split):
             each.check(table)
@@ -159,14 +159,14 @@ def xray(
     prints = morgan(list(table.smiles))
     parts, sampled = [], False
     for label, each in track(list(asked.items()), label="splits"):
-        recipe = get("split", each.recipe if isinstance(each, Split) else each)
+        splitter = get("split", each.splitter if isinstance(each, Split) else each)
         try:
             known: dict[str, Any] = {"fractions": fractions, "seed": seed, "quiet": True}
             split = (
                 each if isinstance(each, Split) else split_table(table, each, **known, **(settings or {}).get(each, {}))
             )
         except DataError as why:
-            parts.append(SplitXray(label, None, recipe.asks, problem=str(why).splitlines()[0]))
+            parts.append(SplitXray(label, None, splitter.asks, problem=str(why).splitlines()[0]))
             continue
         test, train = (rows[prints.ok[rows]] for rows in (split.test, split.train))
         if len(test) > MOST_TESTED:
@@ -174,7 +174,7 @@ def xray(
             test = np.sort(generator(seed, "xray").choice(test, MOST_TESTED, replace=False))
         distance = 1 - find_nearest(prints.x[test], prints.x[train], label=label).similarity
         known = {"one_class": one_class(table, split), "left_out": unused_rows(table, [split])}
-        parts.append(SplitXray(label, split, recipe.asks, distance, find_shifts(table, split), **known))
+        parts.append(SplitXray(label, split, splitter.asks, distance, find_shifts(table, split), **known))
     made = [part.split for part in parts if part.split is not None]
     if not made:
         if not parts:
@@ -189,7 +189,7 @@ def _title(data: Any) -> str:
 
 
 def _label(each: str | Split) -> str:
-    return each.recipe if isinstance(each, Split) else full_name("split", each)
+    return each.splitter if isinstance(each, Split) else full_name("split", each)
 
 
 def _sizes(split: Split) -> str:

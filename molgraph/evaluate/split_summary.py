@@ -91,8 +91,8 @@ def find_shifts(table: Table, split: Split) -> tuple[Shift, ...]:
 class SplitXray:
     """What one split looks like before anything learns from it."""
 
-    name: str  # how it was asked for: a recipe, a file, or the key of a mapping
-    split: Split | None  # the split; None where the recipe cannot divide this table
+    name: str  # how it was asked for: a splitter, a file, or the key of a mapping
+    split: Split | None  # the split; None where the splitter cannot divide this table
     asks: str = ""  # the question that a score on it answers
     # float64 [m], of tested molecules to the nearest training molecule, 1 - Tanimoto; at most 2,000
     distance: np.ndarray | None = None

@@ -99,7 +99,8 @@ def explain(model: Model | str | os.PathLike[str], smiles: str | Sequence[str], 
 
     Example:
         >>> import molgraph
-        >>> model = molgraph.train("builtin:chembl2321810", model="rfm", epochs=1, baseline=False).model
+        >>> options = {"model": "rfm", "params": {"d_hidden": 8}, "epochs": 1, "baseline": False}
+        >>> model = molgraph.train("builtin:chembl2321810", **options).model
         >>> found = molgraph.explain(model, ["CCO", "not a molecule"], by="salience")
         >>> found.values[["molecule", "atom", "other"]].values.tolist(), found.reasons
         ([[0, 0, 1], [0, 1, 2]], ('', 'cannot be read'))

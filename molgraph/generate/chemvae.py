@@ -269,8 +269,7 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
         """
         network, vocabulary = self.ready()
         if network.head is None:
-            words = "this generator learned no properties"
-            raise UnsupportedError(words, hint="train it with -s 'params.properties=[\"logp\"]'")
+            raise UnsupportedError("this generator learned no properties", hint="train it with params.properties")
         z = self.check_latents(z)
         with self.at_work() as (network, _):
             raw = network.head(torch.from_numpy(z).float().to(resolve_device(self.device))).double().cpu().numpy()

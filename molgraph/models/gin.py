@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn.atom_encoder import RoundsEncoder, SharedStates
+from molgraph.nn.deduplicate import AtomRound
 from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.propagate import propagate
@@ -55,6 +58,7 @@ class GIN(RoundsEncoder):
 
     small = MappingProxyType({"d_hidden": 8, "depth": 2})
     counts_rows = True
+    stacked = True
 
     def __init__(
         self,
@@ -89,14 +93,14 @@ class GIN(RoundsEncoder):
         """The atoms' states of all layers side by side."""
         given = self.rounds_of(batch)
         h = self.embed(given.atoms.rows())
-        layers = [h]
-        for t, (step, perceptron) in enumerate(zip(given.rounds, self.perceptrons, strict=True)):
-            sent = step.senders(h)
-            if self.edges:
-                sent = (sent + step.per_sender(self.embed_edges[t](step.kinds))).relu()
-            m = propagate(sent, step.relation)
-            h = perceptron((1 + self.eps[t]) * step.previous(h) + m)  # equation 4.1
-            h = self.dropout(self.norms[t](h, step.members).relu())
-            layers.append(h)
+        layers = [h, *self.through([partial(self._layer, t, step) for t, step in enumerate(given.rounds)], h)]
         of_layers = [(each, step.members) for each, step in zip(layers[1:], given.rounds, strict=True)]
         return SharedStates(given.side_by_side(layers), given.readout, given.every_atom, of_layers)  # equation 4.2
+
+    def _layer(self, t: int, step: AtomRound, h: Float[Tensor, "rows d"]) -> Float[Tensor, "_ d"]:
+        sent = step.senders(h)
+        if self.edges:
+            sent = (sent + step.per_sender(self.embed_edges[t](step.kinds))).relu()
+        m = propagate(sent, step.relation)
+        h = self.perceptrons[t]((1 + self.eps[t]) * step.previous(h) + m)  # equation 4.1
+        return self.dropout(self.norms[t](h, step.members).relu())

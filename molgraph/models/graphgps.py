@@ -28,17 +28,7 @@ from molgraph.nn.walks import walk_returns
 @register(
     "encoder",
     "graphgps",
-    systems=(
-        SystemCard("graphgps"),
-        SystemCard(
-            "coordconv",
-            left_out="other encoders than graphgps; images",
-            off="-s params.walk=1",
-            beside=("a walk of one step, which says nothing",),
-            modules=("molgraph.nn.walks",),
-            part=True,
-        ),
-    ),
+    systems=(SystemCard("graphgps"),),
     summary="local messages and attention over all atoms",
     paper="Rampasek et al. 2022, NeurIPS; GINE: Hu et al. 2020, ICLR; walks: Dwivedi et al. 2022, ICLR",
     line=("atoms", "bonds; all atoms of the graph", "GINE; attention", "skip + perceptron", "mean", "supervised"),

@@ -24,7 +24,7 @@ from molgraph.nn.master_node import MasterNode
 from molgraph.nn.messages import make_message
 from molgraph.nn.norms import make_norms
 from molgraph.nn.propagate import propagate
-from molgraph.nn.readouts import Graphs
+from molgraph.nn.readouts import GraphStates
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import Sources
 from molgraph.nn.updates import GRU
@@ -145,6 +145,6 @@ class _GatedByInput(Gated):
         super().__init__(d)
         self.gate = nn.Linear(2 * d, d)
 
-    def read(self, h: Sources, relation: Relation) -> Graphs:
+    def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [r, 2 d] to [g, d]."""
         return propagate(self.gate(h).sigmoid() * self.value(h[:, : self.d_out]), relation)

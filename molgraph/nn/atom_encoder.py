@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeAlias
 
 import torch
 from jaxtyping import Float
@@ -15,6 +16,7 @@ from molgraph.data.batch import GraphBatch
 from molgraph.nn import relations
 from molgraph.nn.deduplicate import AtomRounds, atom_rounds
 from molgraph.nn.encoder import Encoded, Encoder, Rows
+from molgraph.nn.penalties import Penalties
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
 
@@ -38,6 +40,9 @@ class SharedStates(NamedTuple):
     read: Float[Tensor, "rows _"] | None = None
 
 
+Pooled: TypeAlias = tuple[Float[Tensor, "g d_out"], Penalties]  # a state for each graph, and penalties
+
+
 class AtomEncoder(Encoder):
     """An encoder whose rows are the atoms of molecules, or the nodes of other graphs.
 
@@ -45,6 +50,9 @@ class AtomEncoder(Encoder):
     ``self.read_by(readout, d)`` and gives the states of atoms in ``states``; ``prepare`` makes other relations than the
     bonds ahead, where it reads any.
     """
+
+    #: whether its layers, of one width, are run by ``through``
+    stacked: bool = False
 
     def read_by(self, readout: str, d: int) -> None:
         """Read states of width ``d`` out by a registered readout, such as ``set2set(steps=5)``."""
@@ -62,13 +70,34 @@ class AtomEncoder(Encoder):
         """Make the relations along bonds and from atoms to graphs ahead."""
         _ = relations.bonds(batch).transpose, relations.members(batch)
 
+    def through(
+        self, layers: Sequence[Callable[[Tensor], Tensor]], h: Float[Tensor, "rows d"]
+    ) -> list[Float[Tensor, "_ d"]]:
+        """The states after each layer: one layer after the other, or as the option ``stack`` says."""
+        for option in self.options:
+            if option.key == "stack":
+                return option.run(layers, h)
+        states = []
+        for layer in layers:
+            h = layer(h)
+            states.append(h)
+        return states
+
+    def pool(self, found: SharedStates) -> Pooled:
+        """One state a graph, by the readout."""
+        graphs, penalties = self.readout(found.h if found.read is None else found.read, found.to_graphs)
+        return graphs, penalties
+
     def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
         """Encode a batch; with ``rows``, write out the atoms' states too."""
         found = self.states(batch)
         if not isinstance(found, SharedStates):
             members, steps = relations.members(batch), found if isinstance(found, list) else [found]
             found = SharedStates(steps[-1], members, lambda h: h, [(h, members) for h in steps[: len(self.d_layers)]])
-        graphs, penalties = self.readout(found.h if found.read is None else found.read, found.to_graphs)
+        pool = self.pool
+        for option in reversed(self.options):
+            pool = partial(option.pool, pool)
+        graphs, penalties = pool(found)
         if not rows:
             return Encoded(graphs, (), penalties)
         atoms = Rows("atom", found.every_atom(found.h), batch.graph_of("atom"))

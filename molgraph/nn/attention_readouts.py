@@ -13,7 +13,7 @@ from molgraph.base.registry import register
 from molgraph.nn.attention import AdditiveAttention
 from molgraph.nn.penalties import Penalties
 from molgraph.nn.propagate import propagate
-from molgraph.nn.readouts import Graphs, Readout
+from molgraph.nn.readouts import GraphStates, Readout
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import Sources, segment_sum, segment_weights
 
@@ -40,7 +40,7 @@ class Gated(Readout):
         super().__init__(d_in)
         self.gate, self.value = nn.Linear(d_in, d_in), nn.Linear(d_in, d_in)
 
-    def read(self, h: Sources, relation: Relation) -> Graphs:
+    def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [r, d] to [g, d]."""
         return propagate(self.gate(h).sigmoid() * self.value(h), relation)
 
@@ -68,7 +68,7 @@ class Set2Set(Readout):
         self.steps, self.d_out = steps, 2 * d_in
         self.lstm = nn.LSTMCell(2 * d_in, d_in)
 
-    def read(self, h: Sources, relation: Relation) -> Graphs:
+    def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [r, d] to [g, 2 d]."""
         rows, graph_of = h.index_select(0, relation.source), relation.target
         out = rows.new_zeros(relation.n_target, self.d_out)
@@ -102,7 +102,7 @@ class Attentive(Readout):
         self.steps = steps
         self.attention, self.cell = AdditiveAttention(d_in, d_in), nn.GRUCell(d_in, d_in)
 
-    def read(self, h: Sources, relation: Relation) -> Graphs:
+    def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [r, d] to [g, d]."""
         state = propagate(h, relation).relu()
         for _ in range(self.steps):
@@ -134,7 +134,7 @@ class SelfAttentive(Readout):
         self.d_out = heads * d_in
         self.w_1, self.w_2 = nn.Linear(d_in, d_hidden, bias=False), nn.Linear(d_hidden, heads, bias=False)
 
-    def read(self, h: Sources, relation: Relation) -> tuple[Graphs, Penalties]:
+    def read(self, h: Sources, relation: Relation) -> tuple[GraphStates, Penalties]:
         """float [r, d] to [g, heads d], and the penalty."""
         scores = self.w_2(self.w_1(h).tanh()).index_select(0, relation.source)
         a = segment_weights(scores, relation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from molgraph.nn.readouts import Graphs, Readout
+from molgraph.nn.readouts import GraphStates, Readout
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import Sources
 
@@ -33,7 +33,7 @@ class ClusterConvolution(Readout):
         self.k, self.d_out = k, 32 * (k // 2 - 4)
         self.each, self.convolve = nn.Linear(d_in, 16), nn.Conv1d(16, 32, 5)
 
-    def read(self, h: Sources, relation: Relation) -> Graphs:
+    def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [g * k, d] to [g, 32 (k // 2 - 4)]."""
         return self.over(h.view(relation.n_target, self.k, h.shape[1]))
 

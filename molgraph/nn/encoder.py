@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -75,7 +76,7 @@ class Encoder(nn.Module):
     d_out: int
     d_rows: int = 0
     d_layers: tuple[int, ...] = ()
-    reads: tuple[str, ...] = ("molecule", "graph")
+    reads: tuple[str, ...] = ("molecule", "graph", "reaction")
     needs: tuple[str, ...] = ("atom", "bond")
     featurisers: Mapping[str, str] = MappingProxyType({})
     distinct: bool = True
@@ -87,6 +88,24 @@ class Encoder(nn.Module):
     def featuriser(cls, kind: str, params: Mapping[str, Any]) -> str:
         """Name of the featuriser that makes its graphs of a kind of entity, for these hyper-parameters."""
         return cls.featurisers.get(kind, DEFAULT_FEATURISERS[kind])
+
+    @property
+    def options(self) -> Sequence[Any]:
+        """The block options around it, the outermost first."""
+        return [*getattr(self, "block_options", ())]
+
+    def __call__(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
+        """``forward`` with the block options around it."""
+        call: Callable[..., Encoded] = super().__call__
+        for option in reversed(self.options):
+            call = partial(option.around, call)
+        return call(batch, rows=rows)
+
+    def prepare_all(self, batch: GraphBatch) -> None:
+        """``prepare`` for what the encoder reads behind its block options."""
+        for option in self.options:
+            batch = option.change(batch)
+        self.prepare(batch)
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the batch's index work (relations) ahead, in the loader; nothing by default."""
@@ -109,6 +128,8 @@ class Encoder(nn.Module):
         ``counts_rows``), and not under a norm over the rows of each graph,
         in which atoms that look alike normally differ from graph to graph.
         """
+        if any(option.key == "stack" for option in self.options):  # in which all layers have the same rows
+            return False
         return self.distinct and not any(
             (isinstance(m, Norm) and not m.by_row)
             or (self.training and isinstance(m, _DropoutNd) and m.p > 0)

@@ -10,7 +10,10 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from molgraph.base.errors import UnsupportedError
+from molgraph.base.parts import read_part
 from molgraph.base.ranges import Count, Probability
+from molgraph.base.registry import get
 from molgraph.base.table import Target
 from molgraph.nn.perceptron import Perceptron
 
@@ -22,6 +25,11 @@ class Head(Perceptron):
     target; bounded: ``(sigmoid(raw) - y)^2``; binary: ``-y log p - (1 - y) log(1 - p)`` with ``p = sigmoid(raw)``;
     multiclass: ``-log softmax(raw)_y``. A subclass may have more raw columns (``width``), behind those of the targets.
 
+    ``kinds``: of targets that it predicts. ``reads_atoms``: whether it is given the states of atoms, and ``members``,
+    the relation from atoms to graphs, in the place of the states of rows; descriptors are then refused.
+    ``references``: whether targets are learned less a least-squares value of each element, with no mean
+    (``train.references``).
+
     Args:
         d_in: width of the state and the descriptors together.
         targets: what is predicted.
@@ -30,6 +38,10 @@ class Head(Perceptron):
         dropout: probability of dropping a hidden value while training.
         activation: between layers.
     """
+
+    kinds: tuple[str, ...] = ("regression", "bounded", "binary", "multiclass")
+    reads_atoms: bool = False
+    references: bool = False
 
     def __init__(
         self,
@@ -75,6 +87,29 @@ class Head(Perceptron):
     ) -> tuple[Float[Tensor, "n {self.d_out}"], Float[Tensor, "n {self.d_out}"] | None]:
         """Scaled values and the scores of classes, and a standard deviation of each value (NaN: none), or None."""
         return raw[:, : self.d_out], None
+
+
+def check_head(text: str, targets: Sequence[Target]) -> type[Head]:
+    """The class of a registered head, with settings or without; targets that it does not predict are refused.
+
+    Raises:
+        UnsupportedError: the first such target, its kind or level.
+
+    Example:
+        >>> check_head("perceptron(n_layers=3)", [Target("active", "binary")]).reads_atoms
+        False
+    """
+    name = read_part(text, "head").name
+    head: type[Head] = get("head", name)
+    for target in targets:
+        hint = "choose another head, such as params.head=perceptron, or name other targets: -t NAME"
+        if target.kind not in head.kinds:
+            words = f"the head {name} predicts {' and '.join(head.kinds)} targets, and {target.name!r} is {target.kind}"
+            raise UnsupportedError(words, hint=hint)
+        if head.reads_atoms and target.level != "row":
+            words = f"the head {name} predicts values of molecules, and {target.name!r} is one of each {target.level}"
+            raise UnsupportedError(words, hint=hint)
+    return head
 
 
 def _loss(kind: str, raw: Tensor, y: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from molgraph.base.registry import register
 from molgraph.nn.propagate import propagate
-from molgraph.nn.readouts import Graphs, Readout
+from molgraph.nn.readouts import GraphStates, Readout
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import Sources
 
@@ -48,6 +48,6 @@ class GaussianHistogram(Readout):
         super().__init__(d_in)
         self.d_out = len(MEANS) * d_in
 
-    def read(self, h: Sources, relation: Relation) -> Graphs:
+    def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [r, d] to [g, 11 d], the bins of one channel side by side."""
         return propagate(memberships(h), relation).transpose(1, 2).flatten(1)

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from molgraph.base.errors import nearest
+from molgraph.base.parts import read_part, settings_of
+from molgraph.nn.siren import Sine
+
+
+class ShiftedSoftplus(nn.Module):
+    """``ln(exp(x) / 2 + 1 / 2)``: 0 at 0, and smooth."""
+
+    def forward(self, x: Float[Tensor, " *d"]) -> Float[Tensor, " *d"]:
+        """Any shape."""
+        return F.softplus(x) - torch.log(torch.tensor(2.0, dtype=x.dtype, device=x.device))
+
+
+@runtime_checkable
+class SetsWeights(Protocol):
+    """An activation that draws the weights of the linear layers that it stands behind."""
+
+    def initialise(self, layers: Sequence[nn.Linear], *, first: bool = True) -> None:
+        """Draw the weights; ``first``: whether the first of the layers reads what the network is given."""
+
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "relu": nn.ReLU,
@@ -17,23 +40,37 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
     "gelu": nn.GELU,
     "silu": nn.SiLU,
     "softplus": nn.Softplus,
+    "shifted_softplus": ShiftedSoftplus,
     "tanh": nn.Tanh,
+    "siren": Sine,
 }
 
 
-def make_activation(name: str) -> nn.Module:
-    """The activation of that name.
+def make_activation(name: str, layers: Sequence[nn.Linear] | None = None, *, first: bool = True) -> nn.Module:
+    """The activation of that name, with settings in parentheses such as ``siren(w0=10)``.
+
+    Args:
+        name: in ``ACTIVATIONS``.
+        layers: the linear layers that it stands behind, whose weights it draws where it asks for certain ones.
+        first: whether the first of them reads what the network is given.
 
     Raises:
-        ValueError: an unknown name; the message holds the nearest known ones.
+        ValueError: an unknown name, with the nearest known ones; or one that draws weights, and no layers are given.
 
     Example:
         >>> make_activation("relu")
         ReLU()
     """
-    if name not in ACTIVATIONS:
-        raise ValueError(f"no activation is named {name!r}: {nearest(name, ACTIVATIONS)}")
-    return ACTIVATIONS[name]()
+    part = read_part(name, "activation")
+    if part.name not in ACTIVATIONS:
+        raise ValueError(f"no activation is named {part.name!r}: {nearest(part.name, ACTIVATIONS)}")
+    make = ACTIVATIONS[part.name]
+    activation = make(**settings_of(make, part))
+    if isinstance(activation, SetsWeights):
+        if layers is None:
+            raise ValueError(f"{part.name} needs weights of its own kind, which these layers do not have: choose silu")
+        activation.initialise(layers, first=first)
+    return activation
 
 
 class Perceptron(nn.Module):
@@ -45,7 +82,7 @@ class Perceptron(nn.Module):
         d_in, d_hidden, d_out: widths.
         n_layers: number of linear layers, 1 or more.
         dropout: probability of dropping a hidden value while training.
-        activation: a name in ``ACTIVATIONS``.
+        activation: a name in ``ACTIVATIONS``, with settings in parentheses.
 
     Raises:
         ValueError: fewer than one layer, or an unknown activation.
@@ -70,7 +107,7 @@ class Perceptron(nn.Module):
             raise ValueError(f"a perceptron has at least one layer, got n_layers={n_layers}")
         widths = [d_in] + [d_hidden] * (n_layers - 1) + [d_out]
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
-        self.activation, self.dropout = make_activation(activation), nn.Dropout(dropout)
+        self.activation, self.dropout = make_activation(activation, [*self.layers]), nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "rows d_in"]) -> Float[Tensor, "rows d_out"]:
         """float [rows, d_in] to [rows, d_out]."""

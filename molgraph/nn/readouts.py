@@ -16,7 +16,7 @@ from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import Sources, divide
 
-Graphs: TypeAlias = Float[Tensor, "{relation.n_target} {self.d_out}"]  # a state for each target of ``relation``
+GraphStates: TypeAlias = Float[Tensor, "{relation.n_target} {self.d_out}"]  # a state for each target of ``relation``
 
 
 class Readout(nn.Module):
@@ -32,14 +32,14 @@ class Readout(nn.Module):
         super().__init__()
         self.d_out = d_in
 
-    def forward(self, h: Sources, relation: Relation) -> tuple[Graphs, Penalties]:
+    def forward(self, h: Sources, relation: Relation) -> tuple[GraphStates, Penalties]:
         """float [r, d] to float32 (or float64) [g, d_out], and the penalties, where there are any."""
         with torch.autocast(h.device.type, enabled=False):
             found = self.read(h.to(torch.promote_types(h.dtype, torch.float32)), relation)
         return found if isinstance(found, tuple) else (found, {})
 
     @abstractmethod
-    def read(self, h: Sources, relation: Relation) -> Graphs | tuple[Graphs, Penalties]:
+    def read(self, h: Sources, relation: Relation) -> GraphStates | tuple[GraphStates, Penalties]:
         """The readout itself: the states, or the states and the penalties."""
 
 
@@ -47,7 +47,7 @@ class Readout(nn.Module):
 class Sum(Readout):
     """``sum_v h_v``."""
 
-    def read(self, h: Sources, relation: Relation) -> Graphs:
+    def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [r, d] to [g, d]."""
         return propagate(h, relation)
 
@@ -56,7 +56,7 @@ class Sum(Readout):
 class Mean(Readout):
     """``sum_v h_v / n``."""
 
-    def read(self, h: Sources, relation: Relation) -> Graphs:
+    def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [r, d] to [g, d]."""
         return divide(propagate(h, relation), relation)
 
@@ -65,7 +65,7 @@ class Mean(Readout):
 class Max(Readout):
     """``max_v h_v`` in each channel; zeros for a graph without rows."""
 
-    def read(self, h: Sources, relation: Relation) -> Graphs:
+    def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [r, d] to [g, d]."""
         return propagate(h, relation, reduce="max")
 
@@ -78,7 +78,7 @@ class SumMax(Readout):
         super().__init__(d_in)
         self.d_out = 2 * d_in
 
-    def read(self, h: Sources, relation: Relation) -> Graphs:
+    def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [r, d] to [g, 2 d]."""
         return torch.cat([propagate(h, relation), propagate(h, relation, reduce="max")], dim=1).tanh()
 
@@ -96,6 +96,6 @@ class NormReadout(Readout):
         super().__init__(d_in)
         self.norm = norm
 
-    def read(self, h: Sources, relation: Relation) -> Graphs:
+    def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [r, d] to [g, d]."""
         return propagate(h, relation) / self.norm

@@ -15,6 +15,7 @@ from torch import Tensor
 from molgraph.base.packed import offsets_of, ranges
 from molgraph.data.batch import GraphBatch
 from molgraph.data.color_refinement import acyclic_colors, distinct_rows
+from molgraph.nn.near_pairs import near_pairs, opposite_pairs
 from molgraph.nn.relation import Relation, row_offsets
 from molgraph.nn.sweep import Waves, waves_of
 
@@ -156,12 +157,18 @@ def radius(batch: GraphBatch, cutoff: float, level: str = "atom", positions: str
         level: whose rows.
         positions: the array's name.
     """
-    pairs = all_pairs(batch, level)
-    at = batch[level].arrays[positions]
-    distance = (at.index_select(0, pairs.source) - at.index_select(0, pairs.target)).norm(dim=1)
-    keep = (distance < cutoff) & (pairs.source != pairs.target)
-    counts = torch.bincount(pairs.target[keep], minlength=pairs.n_target)
-    return Relation(pairs.source[keep], row_offsets(counts), pairs.n_source, pairs.n_target)
+    own = batch[level]
+    at, n = own.arrays[positions].numpy(force=True).astype(np.float64), len(own)
+    source, target = near_pairs(at, own.offsets.numpy(force=True), batch.graph_of(level).numpy(force=True), cutoff)
+    put = partial(torch.as_tensor, device=own.offsets.device)
+    pairs = put(source), put(offsets_of(np.bincount(target, minlength=n)))
+    return Relation(*pairs, n, n, pairs)  # a pair's opposite is a pair too, so those sorted by source look the same
+
+
+@once_a_batch
+def radius_triplets(batch: GraphBatch, cutoff: float, level: str = "atom", positions: str = "position") -> Relation:
+    """The ``triplets`` of ``radius``, made once a batch."""
+    return triplets(radius(batch, cutoff, level, positions))
 
 
 def triplets(relation: Relation) -> Relation:
@@ -176,11 +183,16 @@ def triplets(relation: Relation) -> Relation:
     if relation.n_source != relation.n_target:
         raise ValueError(f"triplets need one set of rows, got {relation.n_source} sources, {relation.n_target} targets")
     source, target = relation.source.numpy(force=True), relation.target.numpy(force=True)
-    offsets = relation.offsets.numpy(force=True)
+    offsets, put = relation.offsets.numpy(force=True), partial(torch.as_tensor, device=relation.source.device)
+    opposite = opposite_pairs(source, target, relation.n_source)
+    if opposite is not None:  # those that arrive at j are all k->j but i->j, which stands somewhere among them
+        starts = np.column_stack([offsets[source], opposite + 1]).ravel()
+        ends = np.column_stack([opposite, offsets[source + 1]]).ravel()
+        pairs, spans = ranges(starts, ends)
+        return Relation(put(pairs), put(spans[::2].copy()), len(source), len(source))
     pairs, spans = ranges(offsets[source], offsets[source + 1])
     after = np.repeat(np.arange(len(source)), np.diff(spans))
     keep = source[pairs] != target[after]
-    put = partial(torch.as_tensor, device=relation.source.device)
     counts = np.bincount(after[keep], minlength=len(source))
     return Relation(put(pairs[keep]), put(offsets_of(counts)), len(source), len(source))
 

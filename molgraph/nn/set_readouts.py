@@ -14,7 +14,7 @@ from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
 from molgraph.nn.attention import attend
 from molgraph.nn.propagate import propagate
-from molgraph.nn.readouts import Graphs, Readout
+from molgraph.nn.readouts import GraphStates, Readout
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import Sources, segment_mean
 
@@ -60,7 +60,7 @@ class PointNetST(Readout):
         self.before, self.transmission = nn.Linear(d_in, d_in), SetTransmission(d_in, d_in)
         self.after = nn.Linear(d_in, d_in)
 
-    def read(self, h: Sources, relation: Relation) -> Graphs:
+    def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [r, d] to [g, d]."""
         return segment_mean(self.after(self.transmission(self.before(h).relu(), relation).relu()), relation)
 
@@ -167,7 +167,7 @@ class Perceiver(Readout):
         self.latents = nn.Parameter(nn.init.trunc_normal_(torch.empty(latents, d), std=0.02, a=-2, b=2))
         self.blocks = nn.ModuleList(_Block(d, d_in, heads) for _ in range(1 if share else depth))
 
-    def read(self, h: Sources, relation: Relation) -> Graphs:
+    def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [r, d_in] to [g, d]."""
         z = self.latents.expand(relation.n_target, -1, -1)
         for t in range(self.depth):

@@ -10,7 +10,7 @@ from molgraph.base.ranges import Width
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
 from molgraph.nn.cluster_convolution import ClusterConvolution
-from molgraph.nn.readouts import Graphs, Readout
+from molgraph.nn.readouts import GraphStates, Readout
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import Sources, segment_sum
 
@@ -39,7 +39,7 @@ class Sort(ClusterConvolution):
     def __init__(self, d_in: int, k: Width = 30) -> None:
         super().__init__(d_in, k)
 
-    def read(self, h: Sources, relation: Relation) -> Graphs:
+    def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [r, d] to [g, 32 (k // 2 - 4)]."""
         return self.over(first_rows(h, relation, self.k))
 
@@ -87,7 +87,7 @@ class FSPool(Readout):
         super().__init__(d_in)
         self.pieces, self.knots = pieces, nn.Parameter(torch.randn(pieces + 1, d_in))
 
-    def read(self, h: Sources, relation: Relation) -> Graphs:
+    def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [r, d] to [g, d]."""
         rows, graph_of = h.index_select(0, relation.source), relation.target
         down = rows.detach().t().contiguous().argsort(dim=1, descending=True)  # sorting contiguous channels is faster

@@ -96,6 +96,7 @@ def _complex(bits: dict[str, int], rng: np.random.Generator) -> Geometry:
     made = Geometry(
         np.concatenate([numbers, protein]),
         np.concatenate([chain, at]).astype(np.float32),
+        None,
         np.concatenate([np.zeros(n), kinds]).astype(np.uint8),
         np.concatenate([np.full(n, -1), np.arange(7)]).astype(np.int32),
         np.zeros(n + 7, np.float32),

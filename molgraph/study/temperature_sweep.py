@@ -49,7 +49,7 @@ class TemperatureSweep(Study):
     """
 
     needs = ("fitted",)
-    small = {"temperatures": (0.6, 1.0, 1.4), "n": 400}  # noqa: RUF012 # settings of trials
+    small = {"temperatures": (0.6, 1.0, 1.4), "n": 150}  # noqa: RUF012 # settings of trials
 
     def __init__(
         self,

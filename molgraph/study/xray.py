@@ -10,7 +10,7 @@ from molgraph.base.registry import register
 from molgraph.base.table import Target
 from molgraph.data.splits import split_table
 from molgraph.data.table import Table
-from molgraph.evaluate.split_report import RECIPES, xray
+from molgraph.evaluate.split_report import SPLITTERS, xray
 from molgraph.evaluate.split_summary import SHIFTED, find_shifts
 from molgraph.study.study import SECONDS, Control, Findings, Study, Subject
 
@@ -37,7 +37,7 @@ class XrayStudy(Study):
     def run(self, subject: Subject, *, seed: int = 0, seconds: float = SECONDS) -> Findings:
         """Look through the splits."""
         table = subject.table()
-        asked = self.splits.split("+") if self.splits else RECIPES
+        asked = self.splits.split("+") if self.splits else SPLITTERS
         found = xray(table, asked, seed=seed, title=subject.data if isinstance(subject.data, str) else None)
         middle = {part.name: float(np.median(part.distance)) for part in found.parts if part.distance is not None}
         far, near = max(middle, key=middle.__getitem__), min(middle, key=middle.__getitem__)

@@ -37,10 +37,12 @@ class Callback(nn.Module):
     A subclass is registered with ``@register("callback", name)``; its settings are keyword arguments with defaults.
     Its modules and buffers are trained, and kept in checkpoints, with the network; a plain attribute that changes is
     not. ``needs_start``: whether it asks for a network that starts from a file (``--init``, ``finetune``), whose
-    ``network.started`` then has the names of the parameters that come from there.
+    ``network.started`` then has the names of the parameters that come from there. ``arrays``: arrays of atoms that the
+    training's graphs have for it, as for objectives.
     """
 
     needs_start: bool = False
+    arrays: tuple[str, ...] = ()
 
     def begin(self, network: Any) -> None:
         """Called before training, when the network has the weights of its start, and when a model file is read.

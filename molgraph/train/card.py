@@ -33,7 +33,7 @@ class ModelCard:
         what: what is predicted, in words.
         units: the unit of each target, by name.
         n_train, n_valid, n_test: rows of each part.
-        split, split_hash: the split's recipe and hash.
+        split, split_hash: the split's splitter and hash.
         classes: plain rows (target, class, train, valid, test) of how many rows each class has.
         scores: plain rows (target, metric, value, part, ...) of how good it was.
         recipe: the whole recipe as plain values.

@@ -13,7 +13,7 @@ import torch
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.packed import Packed, offsets_of, spread
-from molgraph.data.graph_cache import Graphs
+from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.loader import make_ahead
 from molgraph.data.table import OK, Table
 from molgraph.train.atom_targets import label_places, label_sizes
@@ -22,6 +22,7 @@ from molgraph.train.large_graphs import mark_large
 from molgraph.train.network import Network
 from molgraph.train.outputs import DescriptorScale, Outputs
 from molgraph.train.rdkit_features import for_model
+from molgraph.train.references import counts_of, mark_unknown
 from molgraph.train.runtime import resolve_device, torch_settings
 from molgraph.train.samples import Sample, Samples
 
@@ -39,7 +40,7 @@ class FittedNetworks:
 def predict_networks(
     members: Sequence[FittedNetworks],
     table: Table,
-    graphs: Sequence[Graphs] | None = None,
+    graphs: Sequence[CachedGraphs] | None = None,
     *,
     device: str = "cpu",
     precision: str = "float32",
@@ -49,7 +50,7 @@ def predict_networks(
     """A prediction of each network, which share inputs and descriptors; ``graphs`` where they are made already.
 
     Batches are made once, and their edges depend on row numbers alone. Rows that cannot be read, or whose graph is too
-    large for the network, get NaN and a reason.
+    large for the network or holds an element that it has no reference value of, get NaN and a reason.
     """
     inputs = members[0].inputs
     graphs = input_graphs(table, inputs) if graphs is None else graphs
@@ -59,6 +60,10 @@ def predict_networks(
             hint = "make them by the model's own: model.method.graph_inputs()[0].featuriser"
             raise UnsupportedError(words, hint=hint)
     graphs = mark_large(members[0].network, graphs)
+    references = [m.outputs.references for m in members if m.outputs.references is not None]
+    if references:
+        graphs = mark_unknown(references, inputs, graphs)
+    counts = counts_of(inputs, graphs) if references else None
     status, reason = row_status(table, inputs, graphs)
     graph = graph_of_rows(graphs)
     rows = np.flatnonzero(status == OK)
@@ -92,7 +97,8 @@ def predict_networks(
                 with torch.autocast(where.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
                     raw, _ = network(sample)
                 raw, deviation = network.head.values(raw) if network.has_head else (raw, None)
-                value[spread(offsets, piece)] = member.outputs.values(raw.float().cpu().numpy())
+                atoms = None if counts is None else counts[graph[piece, 0]]
+                value[spread(offsets, piece)] = member.outputs.values(raw.float().cpu().numpy(), atoms)
                 if deviation is not None:
                     wide[spread(offsets, piece)] = deviation.cpu().numpy() * member.outputs.column_scale
     predictions = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
@@ -12,9 +12,17 @@ from typing import Any
 import numpy as np
 
 from molgraph.base import registry
-from molgraph.base.errors import BadValueError, MissingColumnError, UnknownNameError, UnsupportedError, nearest
+from molgraph.base.errors import (
+    BadValueError,
+    MissingColumnError,
+    UnknownNameError,
+    UnsupportedError,
+    UnusedSettingError,
+    nearest,
+)
+from molgraph.base.parts import make_part
 from molgraph.data.featuriser import Featuriser
-from molgraph.data.graph_cache import Graphs, graphs_of
+from molgraph.data.graph_cache import CachedGraphs, graphs_of
 from molgraph.data.graph_store import InputSpec
 from molgraph.data.table import OK, Entities, Table
 from molgraph.data.table_reader import OPTIONS
@@ -23,27 +31,34 @@ from molgraph.data.view import View, ViewedColumn, check_views
 
 @dataclass(frozen=True)
 class Input:
-    """An entity column, its kind, the encoder that reads it, and what the encoder was built to find in its graphs."""
+    """An entity column, its kind, the encoder that reads it, and what the encoder was built to find in its graphs.
+
+    ``part``: the featuriser with its settings that was asked for by name; empty for the encoder's own.
+    """
 
     column: str
     kind: str
     encoder: str
     spec: InputSpec
+    part: str = ""
 
     @property
     def featuriser(self) -> Featuriser:
         """The one that makes the column's graphs, of the version that the encoder was built for."""
-        return featuriser_of(self.encoder, self.kind).as_of(self.spec.featuriser)
+        made = make_part("featuriser", self.part) if self.part else featuriser_of(self.encoder, self.kind)
+        featuriser: Featuriser = made.as_of(self.spec.featuriser)
+        return featuriser
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {"column": self.column, "kind": self.kind, "encoder": self.encoder, "spec": self.spec.to_json()}
+        plain = {name: getattr(self, name) for name in ("column", "kind", "encoder", *["part"] * bool(self.part))}
+        return plain | {"spec": self.spec.to_json()}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Input:
         """From plain values."""
         column, kind, encoder = (str(values[name]) for name in ("column", "kind", "encoder"))
-        return cls(column, kind, encoder, InputSpec.from_json(values["spec"]))
+        return cls(column, kind, encoder, InputSpec.from_json(values["spec"]), str(values.get("part", "")))
 
 
 def featuriser_of(encoder: str, kind: str, params: Mapping[str, Any] | None = None) -> Featuriser:
@@ -76,11 +91,14 @@ def own_params(params: Mapping[str, Any], owner: str, n_encoders: int) -> dict[s
     return {**plain, **own}
 
 
-def choose_columns(table: Table, encoder: str, columns: Sequence[str] | None) -> list[tuple[Entities, str]]:
+def choose_columns(
+    table: Table, encoder: str, columns: Sequence[str] | None, beside: Collection[str] = ()
+) -> list[tuple[Entities, str]]:
     """The entity columns that a model reads, each with its encoder.
 
     A column's encoder is the first of ``dmpnn+deepdta`` that reads its kind and has no column yet, or else the last
-    that reads it. Without ``columns`` all are read; naming some leaves the others out on purpose.
+    that reads it. Without ``columns`` all are read; naming some leaves the others out on purpose, and so does a kind
+    ``beside``, which something else than an encoder reads.
 
     Raises:
         UsageError: a column that no encoder reads, an encoder without a column, an unknown column.
@@ -96,6 +114,8 @@ def choose_columns(table: Table, encoder: str, columns: Sequence[str] | None) ->
         if columns is not None and entity.name not in columns:
             continue
         able = [name for name in names if entity.kind in reads[name]]
+        if not able and entity.kind in beside:
+            continue
         if not able:
             readers = [n for n in registry.names("encoder") if entity.kind in registry.get("encoder", n).reads]
             others = [e.name for e in table.entities if any(e.kind in kinds for kinds in reads.values())]
@@ -124,28 +144,39 @@ def train_graphs(
     workers: int,
     specs: Mapping[str, InputSpec] | None = None,
     params: Mapping[str, Any] | None = None,
-) -> tuple[tuple[Input, ...], tuple[Graphs, ...]]:
+    featuriser: str | None = None,
+) -> tuple[tuple[Input, ...], tuple[CachedGraphs, ...]]:
     """The inputs of a fit and their graphs.
 
     ``params``: hyper-parameters, which may say what makes an encoder's graphs; of several encoders each has its
     encoder's name before it. An encoder of ``specs`` reads graphs with the settings of that spec, as far as any row
-    fits them: how many labels occur in these rows does not decide.
+    fits them: how many labels occur in these rows does not decide. ``featuriser``: a registered one with its settings,
+    which makes the graphs of its kind's columns in place of the encoders' own.
+
+    Raises:
+        UnusedSettingError: a featuriser of a kind that no column has.
     """
     inputs, graphs, n_encoders = [], [], len({encoder for _, encoder in chosen})
+    asked_for: Featuriser | None = make_part("featuriser", featuriser) if featuriser else None
+    if asked_for is not None and asked_for.kind not in (kinds := [entity.kind for entity, _ in chosen]):
+        words = f"{featuriser} makes graphs of a {asked_for.kind}, and the columns read are: {', '.join(kinds)}"
+        raise UnusedSettingError(words, hint="leave params.featuriser out")
     for entity, encoder in chosen:
-        how = table, entity, featuriser_of(encoder, entity.kind, own_params(params or {}, encoder, n_encoders))
+        part = featuriser if featuriser and asked_for is not None and asked_for.kind == entity.kind else ""
+        own = featuriser_of(encoder, entity.kind, own_params(params or {}, encoder, n_encoders))
+        how = table, entity, asked_for if part and asked_for is not None else own
         made = graphs_of(*how, cache=cache, workers=workers)
         spec, asked = made.store.spec, (specs or {}).get(encoder)
         if asked is not None and asked.featuriser == spec.featuriser and asked.settings != spec.settings:
             again = graphs_of(*how, spec=asked, cache=cache, workers=workers)
             if (again.store.status == OK).any():
                 made, spec = again, asked
-        inputs.append(Input(entity.name, entity.kind, encoder, spec))
+        inputs.append(Input(entity.name, entity.kind, encoder, spec, part))
         graphs.append(made)
     return tuple(inputs), tuple(graphs)
 
 
-def input_graphs(table: Table, inputs: Sequence[Input], *, cache: Path | None = None) -> tuple[Graphs, ...]:
+def input_graphs(table: Table, inputs: Sequence[Input], *, cache: Path | None = None) -> tuple[CachedGraphs, ...]:
     """The graphs of other rows for a model's inputs: columns of the same names, else as many of the kind, in order."""
     columns = [input_column(table, inputs, k) for k in range(len(inputs))]
     pairs = zip(columns, inputs, strict=True)
@@ -171,7 +202,7 @@ def named_columns(read: Sequence[tuple[str, str]], given: Mapping[str, Any]) -> 
 
     Args:
         read: kind and name of each column of the training; one of molecules is found in any file.
-        given: ``smiles``, ``sequence`` and ``geometry``, where they are named, in the order of the training.
+        given: ``smiles``, ``sequence``, ``geometry``, ``reaction``, where they are named, in the training's order.
 
     Example:
         >>> named_columns([("molecule", "drug"), ("sequence", "protein")], {"smiles": "ligand"})
@@ -200,13 +231,13 @@ def named_columns(read: Sequence[tuple[str, str]], given: Mapping[str, Any]) -> 
     return columns
 
 
-def graph_of_rows(graphs: Sequence[Graphs]) -> np.ndarray:
+def graph_of_rows(graphs: Sequence[CachedGraphs]) -> np.ndarray:
     """int64 [rows, inputs]: the graph of each row's entity in each input, -1 where a row has none."""
     return np.stack([made.graph_of_row for made in graphs], axis=1)
 
 
 def viewed_columns(
-    views: Sequence[View], table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]
+    views: Sequence[View], table: Table, inputs: Sequence[Input], graphs: Sequence[CachedGraphs]
 ) -> tuple[ViewedColumn, ...]:
     """Each input's column as training sees it; a view that changes none of them is a ``UsageError``."""
     makers, columns = [each.featuriser for each in inputs], list[ViewedColumn]()
@@ -219,7 +250,7 @@ def viewed_columns(
     return tuple(columns) if views else ()
 
 
-def row_status(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]) -> tuple[np.ndarray, np.ndarray]:
+def row_status(table: Table, inputs: Sequence[Input], graphs: Sequence[CachedGraphs]) -> tuple[np.ndarray, np.ndarray]:
     """Status and reason of every row: a row is ``ok`` where each of its entities has a graph."""
     status, reason = table.status.copy(), table.reason.copy()
     for each, made in zip(inputs, graphs, strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 from molgraph.base.errors import UnsupportedError, UsageError
 from molgraph.base.finite import NO_VALUE
 from molgraph.base.printable import count
-from molgraph.data.graph_cache import Graphs
+from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.graph_store import GraphStore
 from molgraph.data.table import Table
 from molgraph.nn.encoder import Encoder
@@ -21,7 +21,7 @@ from molgraph.train.samples import Samples
 _SHOWN = 3
 
 
-def mark_large(network: Network, graphs: Sequence[Graphs]) -> tuple[Graphs, ...]:
+def mark_large(network: Network, graphs: Sequence[CachedGraphs]) -> tuple[CachedGraphs, ...]:
     """The graphs of each input, those that are too large for its encoder with a status and a reason."""
     marked = []
     for encoder, made in zip(network.encoders, graphs, strict=True):

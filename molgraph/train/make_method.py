@@ -10,6 +10,7 @@ from molgraph.base.contracts import Method
 from molgraph.base.errors import UnknownNameError, UnsupportedError, nearest
 from molgraph.base.parameters import check_params
 from molgraph.base.parts import split_model
+from molgraph.nn.block import split_options
 from molgraph.train.inputs import encoder_names, own_params
 from molgraph.train.method import GraphMethod
 from molgraph.train.network import encoder_params
@@ -43,7 +44,9 @@ def make_method(name: str, **params: Any) -> Method:
     nested |= {key: params.pop(key) for key in list(params) if key not in own}
     _check_names(name, nested, inner)
     for one in encoder_names(name):
-        check_params(registry.get("encoder", one), own_params(nested, one, len(encoder_names(name))), owner=one)
+        make = registry.get("encoder", one)
+        own_names, _ = split_options(make, own_params(nested, one, len(encoder_names(name))))
+        check_params(make, own_names, owner=one)
     check_params(GraphMethod, params, owner=name)
     return GraphMethod(encoder=name, params=nested, **params)
 

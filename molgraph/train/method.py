@@ -24,7 +24,7 @@ from molgraph.base.recipe_keys import DEFAULTS, TrainingSection
 from molgraph.base.registry import register
 from molgraph.base.search_space import Categorical, Float, Space
 from molgraph.base.seeds import derive
-from molgraph.data.graph_cache import Graphs
+from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of
 from molgraph.data.view import make_views
@@ -36,7 +36,7 @@ from molgraph.train.inputs import Input, encoder_names, trial_inputs
 from molgraph.train.large_graphs import refuse_large
 from molgraph.train.modelfile import load_start
 from molgraph.train.network import Network, build_network
-from molgraph.train.objective import make_objective, views_for
+from molgraph.train.objective import make_objective, views_for, with_parts
 from molgraph.train.optimizers import check_optimizer, make_optimizer
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import prepare
@@ -65,7 +65,7 @@ class GraphMethod(Method):
             ``dmpnn+deepdta`` for molecules and proteins.
         params: that encoder's own hyper-parameters.
         head: from graph (and descriptors) to targets, a registered head with its settings; ``gaussian`` predicts a
-            variance beside each number (``molgraph models --kind head``).
+            variance beside each number, ``atomwise`` sums contributions of atoms (``molgraph models --kind head``).
         head_width: width of the perceptron from graph (and descriptors) to targets.
         head_layers, head_dropout: its layers, and the probability of dropping a value while training.
         seed: seed of the weights, the order of the rows and dropout; the same seed gives the same model on one machine.
@@ -74,6 +74,7 @@ class GraphMethod(Method):
         checkpoint_seconds: time between checkpoints, where fit is given a working folder.
         joiner: how the states of several entity columns become one (``molgraph models --kind joiner``).
         inputs: the entity columns to read, the others being left out on purpose; None for all.
+        featuriser: what makes its kind's graphs in place of the usual one, such as ``reaction(mode=prod_diff)``.
         init: the file of a pretrained encoder or of a graph model, from whose weights the encoder starts; it has that
             file's hyper-parameters.
         descriptors: ``rdkit`` gives the head RDKit's descriptors of the molecules beside the table's features;
@@ -107,6 +108,7 @@ class GraphMethod(Method):
         checkpoint_seconds: NotNegative = 20.0,
         joiner: str = "concat",
         inputs: Sequence[str] | None = None,
+        featuriser: str | None = None,
         init: str | None = None,
         descriptors: Literal["none", "rdkit"] = "none",
         **options: Any,
@@ -116,8 +118,8 @@ class GraphMethod(Method):
         Args:
             **options
         """
-        self.encoder, self.params = encoder, params
-        self.joiner, self.inputs, self.init, self.descriptors = joiner, inputs, init, descriptors
+        self.encoder, self.params, self.joiner = encoder, params, joiner
+        self.inputs, self.featuriser, self.init, self.descriptors = inputs, featuriser, init, descriptors
         self.head, self.head_width, self.head_layers, self.head_dropout = head, head_width, head_layers, head_dropout
         self.seed, self.devices, self.strategy = seed, devices, strategy
         self.predict_batch, self.checkpoint_seconds = predict_batch, checkpoint_seconds
@@ -191,7 +193,7 @@ class GraphMethod(Method):
         """Predict every row, in order; batches of ``predict_batch`` rows start at multiples of it."""
         return self.predict_graphs(table, None)
 
-    def predict_graphs(self, table: Table, graphs: Sequence[Graphs] | None) -> Prediction:
+    def predict_graphs(self, table: Table, graphs: Sequence[CachedGraphs] | None) -> Prediction:
         """Predict every row with the graphs of each input; None makes them here."""
         (prediction,) = predict_networks([self.ready()], table, graphs, **self.running())
         return prediction
@@ -215,8 +217,7 @@ class GraphMethod(Method):
         """Weights and scales as arrays; hyper-parameters, targets and featuriser as JSON."""
         fitted = self.ready()
         outputs = fitted.outputs if fitted.network.has_head else Outputs((), np.zeros(0), np.ones(0))
-        arrays = stored_weights(fitted.network)
-        arrays |= {"target.mean": outputs.mean, "target.scale": outputs.scale}
+        arrays = stored_weights(fitted.network) | outputs.to_arrays()
         arrays |= {"feature.mean": fitted.descriptors.mean, "feature.scale": fitted.descriptors.scale}
         here = {"store": None, "init": None}  # no path of this machine
         meta = {
@@ -286,11 +287,14 @@ class GraphMethod(Method):
             raise UnsupportedError(words, hint="name a graph model's file")
         made = Start(Path(self.init), model.method, model.card.what or f"trained on {model.targets[0].name}")
         self.params = made.params_with(self.encoder, self.params or {})
+        self.featuriser = self.featuriser or model.method.featuriser
         self.set_params(**made.head_with(self.get_params()))
         return made
 
     def build(self, inputs: Sequence[Input], *, d_extra: int, targets: Sequence[Target]) -> Network:
         """The network with fresh weights, for descriptors of that width and these targets."""
         sizes: dict[str, Any] = {"d_hidden": self.head_width, "n_layers": self.head_layers}
+        sizes |= registry.get("objective", self.objective).head_settings
         how = {"joiner": self.joiner, "head": self.head, "dropout": self.head_dropout, **sizes}
-        return build_network(inputs, self.params or {}, d_extra=d_extra, targets=targets, **how)
+        network = build_network(inputs, self.params or {}, d_extra=d_extra, targets=targets, **how)
+        return with_parts(network, self.objective, self.params or {})

@@ -15,6 +15,7 @@ import pandas as pd
 
 from molgraph.base.contracts import Generator, Method, Prediction, PredictsGraphs, Target, Trainable
 from molgraph.base.errors import BadValueError, MismatchError, MissingOptionError, UnsupportedError
+from molgraph.base.positions import geometry_of
 from molgraph.data.cells import check_units
 from molgraph.data.formats import names_file
 from molgraph.data.levels import labelled, level_of
@@ -234,6 +235,8 @@ class Model:
             lines["classes"] = "; ".join(few_lines(pd.DataFrame(list(card.classes))))
         if card.split:
             lines["split"] = f"{card.split} ({card.split_hash[:12]})"
+        if words := geometry_of(self.method):
+            lines["geometry"] = words
         lines["standardiser"] = self.standardiser
         if self.feature_names:
             lines["features"] = ", ".join(self.feature_names)

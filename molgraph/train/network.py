@@ -16,7 +16,10 @@ from molgraph.base.parameters import check_params
 from molgraph.base.parts import read_part, settings_of
 from molgraph.base.table import LevelName, Target
 from molgraph.data.batch import GraphBatch
+from molgraph.data.graph_store import InputSpec
 from molgraph.data.levels import level_of
+from molgraph.nn import relations
+from molgraph.nn.block import KEYS, split_options, with_options
 from molgraph.nn.encoder import Encoded, Encoder, check_input
 from molgraph.nn.joiners import Joiner, JoinPart
 from molgraph.nn.penalties import Penalties, add_penalties
@@ -30,7 +33,7 @@ class Network(nn.Module):
     Args:
         encoders: one for each entity column, or one several times; each gives one state a graph.
         joiner: the states of a row's entities to one state; None for one entity column.
-        head: reads that state and the row's descriptors.
+        head: reads that state and the row's descriptors; or the states of atoms (``Head.reads_atoms``).
         level: ``row``; or ``atom`` or ``bond``, whose states the head reads in place of the joined one. A bond's
             state is the sum of its atoms' states, beside the bond's features.
     """
@@ -46,6 +49,7 @@ class Network(nn.Module):
         self.encoder, self.further_encoders = distinct[0], nn.ModuleList(distinct[1:])
         self.encoder_of = tuple(map(distinct.index, encoders))  # the number of each entity column's encoder
         self.joiner, self.head = joiner, head
+        self.parts = nn.ModuleDict()  # what an objective or a callback adds, which the model's file has too
         self.d_state = encoders[0].d_out if joiner is None else joiner.d_out
         self.started: frozenset[str] = frozenset()  # names of the parameters whose weights are those of a file
         self.makers: tuple[Callable[[], Encoder], ...] = ()  # each makes an encoder once more, with fresh weights
@@ -61,10 +65,15 @@ class Network(nn.Module):
         """Whether it gives more than the states of rows."""
         return not isinstance(self.head, nn.Identity)
 
+    @property
+    def reads_atoms(self) -> bool:
+        """Whether its head is given the states of atoms in the place of those of rows."""
+        return self.has_head and self.head.reads_atoms
+
     def prepare(self, sample: Sample) -> None:
         """Make the batches' index work ahead."""
         for encoder, part in zip(self.encoders, sample.parts, strict=True):
-            encoder.prepare(part.batch)
+            encoder.prepare_all(part.batch)
         if self.level == "bond":
             bonds_once(sample.parts[0].batch)
 
@@ -75,13 +84,16 @@ class Network(nn.Module):
 
     def encode(self, sample: Sample, *, rows: bool = False) -> list[Encoded]:
         """The states of each entity column; with ``rows``, those of rows even where the head reads none."""
-        rows = rows or self.level != "row" or (self.joiner is not None and self.joiner.needs_rows)
+        rows = rows or self.level != "row" or self.reads_atoms or (self.joiner is not None and self.joiner.needs_rows)
         return [make(part.batch, rows=rows) for make, part in zip(self.encoders, sample.parts, strict=True)]
 
     def answer(self, encoded: Sequence[Encoded], sample: Sample) -> Tensor:
         """Raw outputs, float [n, d_out], from the states of each entity column."""
-        extra = sample.extra
-        if self.level != "row":
+        extra, members = sample.extra, {}
+        if self.reads_atoms:
+            state = _atoms(encoded[0])
+            members = {"members": relations.members(sample.parts[0].batch)}
+        elif self.level != "row":
             state, row = self._below(encoded[0], sample.parts[0].batch)
             extra = None if extra is None else extra.index_select(0, row)
         elif self.joiner is None:
@@ -94,11 +106,11 @@ class Network(nn.Module):
         if not self.has_head:
             return state.to(wide)
         with torch.autocast(state.device.type, enabled=False):
-            return self.head(state.to(wide), None if extra is None else extra.to(state.dtype).to(wide))
+            return self.head(state.to(wide), None if extra is None else extra.to(state.dtype).to(wide), **members)
 
     def _below(self, encoded: Encoded, batch: GraphBatch) -> tuple[Tensor, Tensor]:
         """The states of a batch's atoms or bonds, and the row of each."""
-        h = next(rows.h for rows in encoded.rows if rows.level == "atom")
+        h = _atoms(encoded)
         if self.level == "atom":
             return h, batch.graph_of("atom")
         once = bonds_once(batch)
@@ -106,6 +118,11 @@ class Network(nn.Module):
         ends = h.index_select(0, source) + h.index_select(0, target)
         features = batch.features("bond").index_select(0, once).to(h.dtype)
         return torch.cat([ends, features], dim=1), batch.graph_of("bond").index_select(0, once)
+
+
+def _atoms(encoded: Encoded) -> Tensor:
+    """float [n_atoms, d]: the states of atoms."""
+    return next(rows.h for rows in encoded.rows if rows.level == "atom")
 
 
 def bonds_once(batch: GraphBatch) -> Tensor:
@@ -140,7 +157,7 @@ def build_network(
     for each in inputs:
         make = registry.get("encoder", each.encoder)
         check_input(make, each.spec, each.encoder)
-        makers.append(partial(_build, make, own_params(params, each.encoder, n_kinds), each.encoder, each.spec))
+        makers.append(partial(_encoder, make, own_params(params, each.encoder, n_kinds), each.encoder, each.spec))
     if len(inputs) > 1 and registry.get("joiner", read_part(joiner, "joiner").name).shared:
         _check_shared(joiner, inputs)
         encoders = [makers[0]()] * len(inputs)
@@ -159,6 +176,9 @@ def build_network(
         part = read_part(head, "head")
         make = registry.get("head", part.name)
         how = settings_of(make, part, first=2)
+        if make.reads_atoms:
+            _check_atoms(part.name, encoders, inputs, d_extra)
+            d_state = encoders[0].d_rows
         network.head = _build(make, {**usual, **how}, f"the head {part.name}", d_state + d_extra, targets)
     return network
 
@@ -175,6 +195,21 @@ def _check_shared(joiner: str, inputs: Sequence[Input]) -> None:
             )
 
 
+def _check_atoms(head: str, encoders: Sequence[Encoder], inputs: Sequence[Input], d_extra: int) -> None:
+    """Refuse what a head that reads the states of atoms does not read, and encoders that give none."""
+    if len(encoders) > 1:
+        read = " and ".join(f"{each.column} ({each.kind})" for each in inputs)
+        words, hint = f"the atoms of one column, and the model reads {read}", "name one column: --input COLUMN"
+    elif not encoders[0].d_rows or "atom" not in inputs[0].spec.widths:
+        words = f"the states of atoms, which {inputs[0].encoder} does not give"
+        hint = "choose another model, such as schnet for atoms in space or dmpnn for molecules"
+    elif d_extra:
+        words, hint = "the states of atoms, and no descriptors of a molecule", "leave descriptors and features out"
+    else:
+        return
+    raise UnsupportedError(f"the head {head} reads {words}", hint=hint)
+
+
 def _joiner(name: str, encoders: Sequence[Encoder], inputs: Sequence[Input], params: Mapping[str, Any]) -> Joiner:
     part = read_part(name, "joiner")
     make, params = registry.get("joiner", part.name), {**params, **part.settings}
@@ -184,6 +219,11 @@ def _joiner(name: str, encoders: Sequence[Encoder], inputs: Sequence[Input], par
             words = f"{name} reads rows, which {each.encoder} does not give"
             raise UnsupportedError(words, hint="choose joiner='concat'")
     return _build(make, params, part.name, [e.d_out for e in encoders], **given)
+
+
+def _encoder(make: type[Encoder], params: Mapping[str, Any], owner: str, spec: InputSpec) -> Encoder:
+    params, options = split_options(make, params)
+    return with_options(partial(_build, make, params, owner), make, owner, spec, options)
 
 
 def _build(make: Any, params: Mapping[str, Any], owner: str, *args: Any, **given: Any) -> Any:
@@ -200,7 +240,8 @@ def encoder_params(encoder: str) -> tuple[str, ...]:
     names = encoder_names(encoder)
     if len(names) == 1:
         signature = inspect.signature(registry.get("encoder", encoder).__init__)
-        return tuple(name for name in signature.parameters if name not in ("self", "spec"))
+        own = tuple(name for name in signature.parameters if name not in ("self", "spec"))
+        return own + tuple(key for key in KEYS if key not in own)
     return tuple(f"{one}.{name}" for one in names for name in encoder_params(one))
 
 

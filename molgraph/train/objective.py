@@ -90,6 +90,9 @@ class Objective(nn.Module):
     may leave some parameters without a gradient, as several turns do: processes then look for those in every step.
     ``least_rows``: rows that a batch needs, 2 where rows are compared; a last one with fewer joins the one before.
     ``valid_parts``: names of the shares that a loss has where a validation part is judged, and there alone.
+    ``needs``: arrays that the graphs must hold, such as ``atom.position``. ``head_settings``: settings of the head
+    where none are given, such as a smooth activation.
+    ``arrays``: arrays of atoms that the training's graphs have for it beside what the encoder reads: ``position``.
     """
 
     labelled: bool = True
@@ -100,11 +103,27 @@ class Objective(nn.Module):
     unused_parameters: bool = False
     least_rows: int = 1
     valid_parts: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    head_settings: Mapping[str, Any] = MappingProxyType({})
+
+    @classmethod
+    def check_inputs(cls, inputs: Sequence[Input]) -> None:
+        """Refuse a model that reads what the objective cannot use; nothing by default."""
+
+    arrays: tuple[str, ...] = ()
 
     @classmethod
     def heads(cls, outputs: Outputs) -> Outputs:
         """The columns of the network's head, for the targets of rows: by default one or more for each target."""
         return outputs
+
+    @classmethod
+    def parts(cls, encoder: Any, **settings: Any) -> Mapping[str, nn.Module]:
+        """Modules that are the model's: ``network.parts`` has them, and so has its file. None by default.
+
+        ``settings``: the objective's hyper-parameters.
+        """
+        return {}
 
     @abstractmethod
     def forward(self, network: Any, batch: Any, state: StepState) -> Loss:
@@ -160,9 +179,18 @@ def make_objective(
     part = read_part(name, "objective")
     make, own = get("objective", part.name), {**own_params(params, "objective", 2), **part.settings}
     check_params(make, own, owner=part.name)
+    make.check_inputs(inputs)
     if make.tasks or make.semi_supervised:
         return make(network, inputs, outputs, **own)
     return make(outputs, **own) if make.labelled else make(network, inputs, **own)
+
+
+def with_parts(network: Network, name: str, params: Mapping[str, Any]) -> Network:
+    """The network with the parts that an objective puts into it, of those of its settings that they have."""
+    part = read_part(name, "objective")
+    own = {**own_params(params, "objective", 2), **part.settings}
+    network.parts.update(get("objective", part.name).parts(network.encoder, **own))
+    return network
 
 
 def views_for(text: str | None, name: str) -> list[View]:
@@ -196,7 +224,7 @@ class Supervised(Objective):
     def __init__(self, outputs: Outputs, *, penalties: Mapping[str, NotNegative] | None = None) -> None:
         super().__init__()
         self.penalties = penalties or {}
-        self.unused_parameters = outputs.level != "row"  # those of a readout
+        self.unused_parameters = outputs.level != "row" or outputs.references is not None  # those of a readout
         self.kinds = tuple((t.kind, s.start, s.stop) for t, s in zip(outputs.targets, outputs.slices, strict=True))
         kinds = {kind for kind, _, _ in self.kinds}
         self.valid_parts = ("accuracy",) if kinds and kinds <= {"binary", "multiclass"} else ()

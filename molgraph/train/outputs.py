@@ -14,6 +14,7 @@ from molgraph.base.errors import DataError, FormatError, MissingColumnError
 from molgraph.base.table import LevelName
 from molgraph.data.labels import bounds_of
 from molgraph.data.levels import level_of
+from molgraph.train.references import References
 
 LIMIT = 30.0  # standard deviations: further out, a descriptor says no more than that it is far out
 ClassWeights = Literal["balanced"] | Mapping[str, Any] | None
@@ -28,12 +29,14 @@ class Outputs:
         mean: float64 [t], taken from regression values before learning; 0 for other kinds.
         scale: float64 [t], what they are then divided by; 1 for other kinds and for a constant target.
         unlearned: why, for each target that the labels could not teach; its outputs mean nothing.
+        references: what each atom adds by its element, taken from values before the mean is; None without.
     """
 
     targets: tuple[Target, ...]
     mean: np.ndarray
     scale: np.ndarray
     unlearned: Mapping[str, str] = field(default_factory=dict)
+    references: References | None = None
 
     @classmethod
     def fit(
@@ -42,25 +45,39 @@ class Outputs:
         y: np.ndarray,
         unlearned: Mapping[str, str] | None = None,
         row_weights: np.ndarray | None = None,
+        counts: np.ndarray | None = None,
     ) -> Outputs:
         """Scale regression targets to mean 0 and standard deviation 1, from these rows alone; NaN is no value.
 
-        Mean and deviation are weighted as the loss is, so that rows which hardly count don't set the scale.
+        Mean and deviation are weighted as the loss is, so that rows which hardly count don't set the scale. With
+        ``counts``, float64 [n, elements], the atoms of each element, the targets are extensive: a least-squares value
+        of each element is taken off in the place of a mean, and the deviation is that of what is left.
 
         Example:
             >>> out = Outputs.fit((Target("a"),), np.array([[1.0], [3.0], [np.nan]]))
             >>> out.mean.tolist(), out.scale.tolist()
             ([2.0], [1.0])
         """
-        mean, scale = np.zeros(len(targets)), np.ones(len(targets))
+        mean, scale, references = np.zeros(len(targets)), np.ones(len(targets)), None
+        whole = y
+        if counts is not None:
+            numbers = [target.kind == "regression" for target in targets]
+            references = References.fit(counts, np.where(numbers, y, np.nan), row_weights)
+            y = y - references.total(counts)
         for j, target in enumerate(targets):
             here = ~np.isnan(y[:, j])
             if target.kind == "regression" and here.any():
                 weights = None if row_weights is None else row_weights[here]
-                mean[j] = np.average(y[here, j], weights=weights)
+                mean[j] = np.average(y[here, j], weights=weights) if references is None else 0.0
                 spread = np.sqrt(np.average((y[here, j] - mean[j]) ** 2, weights=weights))
-                scale[j] = spread if spread > 1e-12 * max(1.0, abs(mean[j])) else 1.0
-        return cls(targets, mean, scale, dict(unlearned or {}))
+                rounding = 1e-12 * (abs(mean[j]) if references is None else 100 * np.abs(whole[here, j]).max())
+                scale[j] = spread if spread > max(1e-12, rounding) else 1.0
+        return cls(targets, mean, scale, dict(unlearned or {}), references)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Mean, scale and references as arrays of a model file."""
+        arrays = {"target.mean": self.mean, "target.scale": self.scale}
+        return arrays if self.references is None else arrays | self.references.to_arrays()
 
     @property
     def level(self) -> LevelName:
@@ -83,22 +100,28 @@ class Outputs:
         """float64 [d_out]: the scale of each output column."""
         return np.repeat(self.scale, [len(t.columns) for t in self.targets])
 
-    def labels(self, y: np.ndarray) -> np.ndarray:
-        """float32 [n, t]: scaled values, class codes, or fractions of the way between bounds; 0 where missing."""
-        out = (y - self.mean) / self.scale
+    def labels(self, y: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
+        """float32 [n, t]: scaled values, class codes, or fractions of the way between bounds; 0 where missing.
+
+        ``counts``, float64 [n, elements], where there are references.
+        """
+        out = (y - self.mean - self._references(counts)) / self.scale
         for j, target in enumerate(self.targets):
             if target.bounds is not None and target.kind == "bounded":
                 low, high = target.bounds
                 out[:, j] = (y[:, j] - low) / (high - low)
         return np.nan_to_num(out, nan=0.0).astype(np.float32)
 
-    def values(self, raw: np.ndarray) -> np.ndarray:
-        """float64 [n, d_out]: raw outputs as values in the targets' own units, or as probabilities."""
-        out = raw.astype(np.float64)
+    def values(self, raw: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
+        """float64 [n, d_out]: raw outputs as values in the targets' own units, or as probabilities.
+
+        ``counts``, float64 [n, elements], where there are references.
+        """
+        out, references = raw.astype(np.float64), self._references(counts)
         for j, (target, columns) in enumerate(zip(self.targets, self.slices, strict=True)):
             part = out[:, columns]
             if target.kind == "regression":
-                part = part * self.scale[j] + self.mean[j]
+                part = part * self.scale[j] + self.mean[j] + references[:, j : j + 1]
             elif target.kind == "multiclass":
                 part = np.exp(part - part.max(axis=1, keepdims=True))
                 part /= part.sum(axis=1, keepdims=True)
@@ -109,6 +132,10 @@ class Outputs:
                     part = low + part * (high - low)
             out[:, columns] = part
         return out
+
+    def _references(self, counts: np.ndarray | None) -> np.ndarray:
+        """float64 [n or 1, t]: what the atoms of each row add by their elements."""
+        return np.zeros((1, len(self.targets))) if self.references is None else self.references.total(counts)
 
 
 @dataclass(frozen=True)

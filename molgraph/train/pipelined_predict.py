@@ -13,7 +13,7 @@ from molgraph.base.contracts import Method, Prediction, PredictsGraphs
 from molgraph.base.cores import cores
 from molgraph.base.errors import MolgraphError
 from molgraph.base.worker import POSSIBLE, Worker, start_worker
-from molgraph.data.graph_cache import Graphs
+from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.standardise import as_given, mark_no_molecules, standardise
 from molgraph.data.table import Table
 from molgraph.train.inputs import Input, input_graphs
@@ -55,7 +55,7 @@ def predict_tables(model: Any, tables: Iterator[tuple[K, Table]], *, many: bool)
             part.set_params(threads=asked)
 
 
-def standard_graphs(preset: str, inputs: tuple[Input, ...], table: Table) -> tuple[Table, tuple[Graphs, ...]]:
+def standard_graphs(preset: str, inputs: tuple[Input, ...], table: Table) -> tuple[Table, tuple[CachedGraphs, ...]]:
     """The table standardised, and its graphs: all that comes before a network."""
     clean = mark_no_molecules(standardise(table, preset), preset)
     return clean, input_graphs(clean, inputs)

@@ -14,13 +14,15 @@ from molgraph.base.cores import cores
 from molgraph.base.errors import EmptyError, MismatchError, UnusedSettingError
 from molgraph.base.packed import offsets_of
 from molgraph.data.content import entity_texts
-from molgraph.data.graph_cache import Graphs
+from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.graph_store import InputSpec
 from molgraph.data.labels import check_labels, check_targets, check_weights
 from molgraph.data.levels import labelled, level_of, pooled
 from molgraph.data.table import OK, Table
 from molgraph.data.target_json import notes_of
 from molgraph.data.view import View
+from molgraph.nn.head import check_head
+from molgraph.train.array_labels import arrays_of, kinds_beside, with_arrays
 from molgraph.train.atom_targets import check_level, label_places, label_sizes, mark_sizes
 from molgraph.train.checkpoint import fingerprint
 from molgraph.train.inputs import (
@@ -34,6 +36,7 @@ from molgraph.train.inputs import (
     viewed_columns,
 )
 from molgraph.train.outputs import ClassWeights, DescriptorScale, Outputs, class_tables, label_weights
+from molgraph.train.references import counts_of, mark_unknown
 from molgraph.train.samples import Samples
 
 NO_UNLABELLED = (
@@ -76,7 +79,8 @@ def prepare(
     ``recipe`` is what a checkpoint must have in common with this fit, ``cache`` a folder that keeps graphs between
     fits. Without ``targets`` every row that can be read is learned from; with ``unlabelled`` the readable rows without
     a label come along, which no scale is taken from. ``specs``: what an encoder's graphs hold, where that is given.
-    ``views``: through which training sees its rows.
+    ``views``: through which training sees its rows. The recipe's head says whether a least-squares value of each
+    element is taken off the targets in the place of their mean.
 
     Raises:
         DataError: nothing can be learned from the table, or the two tables do not fit together.
@@ -84,29 +88,37 @@ def prepare(
     """
     if not targets:
         table, valid = _bare(table), None if valid is None else _bare(valid)
-    chosen = choose_columns(table, encoder, columns)
+    arrays = arrays_of(recipe.get("objective", "supervised"), recipe.get("callback"))
+    chosen = choose_columns(table, encoder, columns, kinds_beside(arrays))
     check_level(level_of(table.targets), chosen)
+    references = targets and check_head(recipe.get("head", "perceptron"), table.targets).references
     if len(chosen) == 1 and recipe.get("joiner", "concat") != "concat":
         words = f"{recipe['joiner']} joins several columns, and the model reads one: {chosen[0][0].name}"
         raise UnusedSettingError(words, hint="leave params.joiner out")
     how: dict[str, Any] = {"cache": cache, "workers": workers_for(table, threads), "params": recipe.get("params")}
+    how["featuriser"] = recipe.get("featuriser")
     inputs, graphs = train_graphs(table, chosen, **how, specs=specs)
+    graphs, unplaced = with_arrays(table, inputs, graphs, arrays, threads)
     table, readable, unread = _readable(table, inputs, graphs, "training")
     unlearned = check_targets(table, readable).unlearned if targets else {}
     part = _learnable(table, inputs, graphs, readable, unlearned)
     if not len(part.table):
         raise EmptyError("no row of the table can be read", hint="look at the reasons: molgraph data audit FILE")
-    outputs = Outputs.fit(table.targets, part.y, unlearned, part.weights)
+    counts = counts_of(inputs, graphs) if references else None
+    outputs = Outputs.fit(
+        table.targets, part.y, unlearned, part.weights, None if counts is None else counts[part.graph[:, 0]]
+    )
     descriptors = DescriptorScale.fit(part.table.features, part.table.feature_names, part.table.weights).unit_rows()
     classes = class_tables(table.targets, part.y, class_weights)
 
-    def samples(part: _Part, graphs: Sequence[Graphs]) -> Samples:
+    def samples(part: _Part, graphs: Sequence[CachedGraphs]) -> Samples:
         weights = label_weights(part.y, part.weights, classes)
         if not targets:  # a corpus: each row counts once
             weights = np.ones((len(part.y), 1), np.float32)
         extra = descriptors.apply(part.table.features, part.table.feature_names)
         stores = tuple(made.store for made in graphs)
-        return Samples(stores, part.graph, extra, outputs.labels(part.y), weights, part.offsets)
+        atoms = counts_of(inputs, graphs)[part.graph[:, 0]] if references else None
+        return Samples(stores, part.graph, extra, outputs.labels(part.y, atoms), weights, part.offsets)
 
     train, held = samples(part, graphs), None
     rest = _without_labels(table, graphs, readable, unlearned) if unlabelled else None
@@ -114,11 +126,14 @@ def prepare(
         train = _with_unlabelled(train, samples(rest, graphs))
     train = replace(train, views=viewed_columns(views, table, inputs, graphs))
     if valid is not None:
-        judged = input_graphs(valid, inputs, cache=cache)
+        judged, _ = with_arrays(valid, inputs, input_graphs(valid, inputs, cache=cache), arrays, threads)
+        if outputs.references is not None:
+            judged = tuple(mark_unknown([outputs.references], inputs, judged))
         rows, more = _judged(valid, inputs, judged, outputs)
         unread += more
         held = samples(rows, judged) if len(rows.table) else None
-    texts = [entity_texts(each.table.column(i.column)) for each in (part, rest) if each for i in inputs]
+    named = [*(i.column for i in inputs), *(e.name for e in table.entities if e.kind in kinds_beside(arrays))]
+    texts = [entity_texts(each.table.column(name)) for each in (part, rest) if each for name in named]
     extra = "" if train.extra is None else train.extra
     prints = fingerprint(
         recipe=dict(recipe),
@@ -127,7 +142,7 @@ def prepare(
         featuriser=" ".join(made.store.featuriser for made in graphs),
     )
     alone = unlabelled and not (rest and len(rest.table))
-    notes = (*notes_of(unlearned), *unread, *[NO_VALID] * (held is None), *[NO_UNLABELLED] * alone)
+    notes = (*notes_of(unlearned), *unread, *unplaced, *[NO_VALID] * (held is None), *[NO_UNLABELLED] * alone)
     return Prepared(train, held, outputs, descriptors, inputs, notes, prints)
 
 
@@ -156,7 +171,7 @@ class _Part(NamedTuple):
 
 
 def _readable(
-    table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs], part: str
+    table: Table, inputs: Sequence[Input], graphs: Sequence[CachedGraphs], part: str
 ) -> tuple[Table, np.ndarray, list[str]]:
     """The table with the rows marked whose values do not fit their graph; bool [n], rows that have all graphs; and how
     many sound rows have none or do not fit it, the most common reasons first, without what tells of one row alone."""
@@ -170,7 +185,11 @@ def _readable(
 
 
 def _learnable(
-    table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs], readable: np.ndarray, unlearned: Collection[str]
+    table: Table,
+    inputs: Sequence[Input],
+    graphs: Sequence[CachedGraphs],
+    readable: np.ndarray,
+    unlearned: Collection[str],
 ) -> _Part:
     """The readable rows that have a label to learn from and a weight above 0."""
     counts = labelled(table, unlearned) if table.targets else np.ones(len(table), dtype=bool)
@@ -186,7 +205,9 @@ def _learnable(
     return _Part(part, graph, y, flat.weights, offsets)
 
 
-def _without_labels(table: Table, graphs: Sequence[Graphs], readable: np.ndarray, unlearned: Collection[str]) -> _Part:
+def _without_labels(
+    table: Table, graphs: Sequence[CachedGraphs], readable: np.ndarray, unlearned: Collection[str]
+) -> _Part:
     """The readable rows that have no label to learn from, unless their weight is 0."""
     counts = readable & table.ok & ~labelled(table, unlearned)
     rows = np.flatnonzero(counts if table.weights is None else counts & (table.weights > 0))
@@ -211,7 +232,7 @@ def _with_unlabelled(train: Samples, rest: Samples) -> Samples:
 
 
 def _judged(
-    table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs], outputs: Outputs
+    table: Table, inputs: Sequence[Input], graphs: Sequence[CachedGraphs], outputs: Outputs
 ) -> tuple[_Part, list[str]]:
     """The validation rows that have a graph, a label to learn and a weight above 0, and what was left out."""
     if [t.name for t in table.targets] != [t.name for t in outputs.targets]:

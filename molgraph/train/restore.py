@@ -27,6 +27,7 @@ from molgraph.train.inputs import Input, encoder_names, example_table, own_param
 from molgraph.train.network import Network
 from molgraph.train.outputs import LIMIT, DescriptorScale, Outputs
 from molgraph.train.pretraining import state_outputs
+from molgraph.train.references import References
 
 MAX_INPUTS = 8
 ROOM = 64  # weights that a network may make beside those that it keeps
@@ -72,12 +73,13 @@ def restore_fitted(state: State, encoder: str, build: Callable[..., Network], he
         raise DamagedModelError("the model has targets that its objective does not learn")
     names = tuple(str(name) for name in meta["feature_names"])
     unlearned = restore_unlearned(meta, targets) if targets else {}
-    outputs = Outputs(targets, *_scales(arrays, "target", len(targets)), unlearned)
     limit = float(meta.get("feature_limit", LIMIT))
     if not 0 < limit <= LIMIT:
         raise DamagedModelError(f"the model's feature_limit is {_shown(limit)}, expected a number up to {LIMIT:g}")
     descriptors = DescriptorScale(names, *_scales(arrays, "feature", len(names)), limit)
     inputs = _inputs(encoder, meta)
+    references = References.from_arrays(arrays, len(inputs[0].featuriser.elements), len(targets))
+    outputs = Outputs(targets, *_scales(arrays, "target", len(targets)), unlearned, references)
     build = partial(build, inputs, d_extra=len(names), targets=outputs.targets)
     network = restore_network(encoder, build, arrays)
     fitted = FittedNetworks(network, outputs if head else state_outputs(network.d_state), descriptors, inputs)

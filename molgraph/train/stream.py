@@ -89,7 +89,7 @@ def predict_stream(
 
     Args:
         model: what predicts tables, such as a ``Model``.
-        source: a file (csv, csv.gz, tsv, parquet, sdf, smi), ``-`` for standard input, or a frame.
+        source: a file (csv, csv.gz, tsv, parquet, sdf, smi, xyz, npz), ``-`` for standard input, or a frame.
         out: csv, csv.gz, tsv, tsv.gz, parquet, sdf or sdf.gz by its ending, or ``-`` for standard output.
         model_hash: stands for the model; without it a killed run starts again.
         on_error: rows that cannot be predicted are kept with a reason, left out, or end the run.

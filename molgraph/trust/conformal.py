@@ -43,7 +43,7 @@ class Conformal(Wrapper):
         method: what is wrapped, such as ``dmpnn``, ``random_forest`` or ``ensemble(dmpnn, n=5)``.
         coverage: share of values that intervals should hold.
         share: of the training rows that are held out.
-        split: by which recipe they are; random ones where that cannot divide the rows.
+        split: by which splitter they are; random ones where that cannot divide the rows.
         seed: of what is wrapped and of which rows are held out.
         params: hyper-parameters of what is wrapped.
         threads, store: of what is wrapped, where it knows them.

@@ -83,13 +83,13 @@ class Ensemble(Wrapper):
             if name.removesuffix("_spread") in packed:  # a member's own
                 continue
             own = [p.packed.get(f"{name}_spread") for p in parts]
-            found = _mixture([p.packed[name].values for p in parts], [None if s is None else s.values for s in own])
+            found = mixture([p.packed[name].values for p in parts], [None if s is None else s.values for s in own])
             packed[name], packed[f"{name}_spread"] = (replace(first, values=each) for each in found)
-        mean, spread = _mixture([p.value for p in parts], [p.spread for p in parts])
+        mean, spread = mixture([p.value for p in parts], [p.spread for p in parts])
         return replace(parts[0], value=mean, spread=spread, packed=packed, interval=None)
 
 
-def _mixture(values: Sequence[np.ndarray], spreads: Sequence[np.ndarray | None]) -> tuple[np.ndarray, np.ndarray]:
+def mixture(values: Sequence[np.ndarray], spreads: Sequence[np.ndarray | None]) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of members alike; one without a spread has none of its own."""
     within = np.mean([0.0 if s is None else np.nan_to_num(s) ** 2 for s in spreads], axis=0)
     between = np.std(values, axis=0)

@@ -14,7 +14,7 @@ from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.errors import DamagedModelError, NotFittedError
 from molgraph.base.parameters import check_types
 from molgraph.base.seeds import derive
-from molgraph.data.graph_cache import Graphs
+from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.table import Table
 from molgraph.train.archive import refused
 from molgraph.train.inference import predict_networks
@@ -109,7 +109,7 @@ class Wrapper(Method):
         """Combine the predictions of what is wrapped, and adjust them."""
         return self.predict_graphs(table, None)
 
-    def predict_graphs(self, table: Table, graphs: Sequence[Graphs] | None) -> Prediction:
+    def predict_graphs(self, table: Table, graphs: Sequence[CachedGraphs] | None) -> Prediction:
         """The same, with graphs that were made already."""
         return self.adjust(self._combined(table, graphs))
 
@@ -148,7 +148,7 @@ class Wrapper(Method):
         shared = self._shared()
         return shared[0].graph_inputs() if shared else ()
 
-    def _combined(self, table: Table, graphs: Sequence[Graphs] | None) -> Prediction:
+    def _combined(self, table: Table, graphs: Sequence[CachedGraphs] | None) -> Prediction:
         if shared := self._shared():
             return self.combine(predict_networks([m.ready() for m in shared], table, graphs, **shared[0].running()))
         return self.combine([m.predict(table) for m in self._ready()])

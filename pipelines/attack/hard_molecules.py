@@ -67,9 +67,9 @@ def trials() -> dict[str, Callable[[Table], tuple[str, int]]]:
 
         return trial
 
-    def splits(recipe: str) -> Callable[[Table], tuple[str, int]]:
+    def splits(splitter: str) -> Callable[[Table], tuple[str, int]]:
         def trial(table: Table) -> tuple[str, int]:
-            split = split_table(table, recipe, fractions=(0.6, 0.2, 0.2), quiet=True)
+            split = split_table(table, splitter, fractions=(0.6, 0.2, 0.2), quiet=True)
             left = {row.row: row.reason for row in split.left_out}
             return left.get(0, "ok"), len(table)
 
@@ -80,7 +80,7 @@ def trials() -> dict[str, Callable[[Table], tuple[str, int]]]:
         return (str(lost.details[0]) if len(lost) else "ok"), len(table)
 
     found = {name: predicts(name) for name in METHODS}
-    found |= {recipe: splits(recipe) for recipe in ("scaffold/balanced", "scaffold/generic")}
+    found |= {splitter: splits(splitter) for splitter in ("scaffold/balanced", "scaffold/generic")}
     return found | {"audit": audits}
 
 

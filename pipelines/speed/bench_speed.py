@@ -34,7 +34,7 @@ FEWER = 10  # folds of the run whose page is written: more boards, as pipelines/
 def overhead(folder: Path) -> dict[str, Any]:
     """Seconds that the runner adds to a cell of the built-in series: all but the method's own fit and predict."""
     values = {"name": "overhead", "datasets": ["chembl2321810"], "method": [{"name": "mean"}]}
-    asked = BenchRecipe.from_dict(values | {"split": [{"recipe": "random", "folds": 5, "repeats": 8}]})
+    asked = BenchRecipe.from_dict(values | {"split": [{"splitter": "random", "folds": 5, "repeats": 8}]})
     engine = LocalEngine(IMPORTS, 1)
     first = run_benchmark(asked, folder, factory=FACTORY, imports=IMPORTS, engine=engine, only={"repeat": ["0"]})
     started = time.perf_counter()
@@ -100,7 +100,11 @@ def invented(folder: Path, cells: int, folds: int = FOLDS) -> None:
     kinds = {name: "binary" if name.startswith("b") else "regression" for name in names}
     tables = {n: make_table(smiles[n], targets=(Target("y", kinds[n]),), y=y[n]) for n in names}  # type: ignore[arg-type]
     rows = [f"method{i}" for i in range(METHODS)]
-    values = {"name": "scoring", "datasets": names, "split": [{"recipe": "random", "folds": 5, "repeats": folds // 5}]}
+    values = {
+        "name": "scoring",
+        "datasets": names,
+        "split": [{"splitter": "random", "folds": 5, "repeats": folds // 5}],
+    }
     values |= {"method": [{"name": "mean", "label": r, "params": {"label": r}} for r in rows]}
     asked = BenchRecipe.from_dict(values)
     (folder / ".work").mkdir(parents=True)

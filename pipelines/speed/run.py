@@ -23,7 +23,7 @@ from jtvae_peer import without_peer  # noqa: E402
 from jtvae_speed import PEER_UPTO, exponent, jtvae_rates, jtvae_sizes  # noqa: E402
 from readme.block import replace_block  # noqa: E402
 from timing import figure  # noqa: E402
-from zoo_page import about_zoo  # noqa: E402
+from zoo_page import about_dimenet, about_zoo  # noqa: E402
 
 import molgraph  # noqa: E402
 from molgraph.base.paths import atomic_write  # noqa: E402
@@ -34,7 +34,7 @@ HEADLINES = {
     "inference, float32": "inference",
     "`predict` CSV to CSV": "`predict` of 100,000 molecules",
 }  # parts of the names of rows, and their words in the README
-GROUPS = ("data", "model", "zoo", "loading", "predict", "splits", "bench", "jtvae", "jtvae-size")
+GROUPS = ("data", "model", "zoo", "dimenet", "loading", "predict", "splits", "bench", "jtvae", "jtvae-size", "space")
 
 
 def measure(groups: list[str]) -> dict[str, dict[str, Any]]:
@@ -52,6 +52,14 @@ def measure(groups: list[str]) -> dict[str, dict[str, Any]]:
         from zoo_speed import zoo_speed
 
         rows |= zoo_speed()
+    if "dimenet" in groups:
+        from dimenet_speed import dimenet_speed
+
+        rows |= dimenet_speed()
+    if "space" in groups:
+        from space_speed import space_speed
+
+        rows |= space_speed()
     if "predict" in groups:
         from predict_speed import predict_speed
 
@@ -71,7 +79,7 @@ def table(results: dict[str, Any]) -> str:
             f"| **{row['ratio']:.2f} x** | {row['floor']:g} x{'' if row['ratio'] >= row['floor'] else ', below'} |"
         )
     lines += ["", *about_bfloat16(results), *about_butina(results), *about_bench(results), *about_zoo(results)]
-    lines += about_jtvae(results)
+    lines += [*about_dimenet(results), *about_jtvae(results)]
     machine = results["machine"]
     lines += [
         "",

@@ -23,7 +23,7 @@ from molgraph.chem.smiles import quiet
 from molgraph.data.read import read_table
 from molgraph.data.splits import split_table
 from molgraph.data.splits.others import split_like_deepchem
-from molgraph.data.splits.recipe import Task
+from molgraph.data.splits.splitter import Task
 from molgraph.data.table import Table
 
 CLUSTERED = 40_000

@@ -40,3 +40,17 @@ def about_zoo(results: dict[str, Any]) -> list[str]:
             f"{'' if alone < 0.1 else ', above what is asked'}.",
         ]
     return lines
+
+
+def about_dimenet(results: dict[str, Any]) -> list[str]:
+    """What an epoch of DimeNet++ costs, and how near its products come to the fastest of this machine."""
+    lines = []
+    for name, row in results["rows"].items():
+        if "gflops" in row:
+            own, peer = (row["epoch"] / row[side] / 3600 for side in ("molgraph", "peer"))
+            lines += [
+                f"{name}: an epoch of {row['epoch']:,} molecules takes {own:.1f} CPU hours (PyG: {peer:.1f});",
+                f"its matrix products run at {row['gflops']:.0f} GFLOP/s with all that is between them, and at "
+                f"{row['gflops_alone']:.0f} alone.",
+            ]
+    return ["", *lines] if lines else []

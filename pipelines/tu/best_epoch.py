@@ -110,7 +110,7 @@ def main() -> int:
     (split,) = recipe.split
     for name in asked.sets or recipe.datasets:
         table = load_dataset(name).table
-        folds = repeated_kfold(table, split.repeats, split.folds or 10, split.recipe, split.seeds[0])
+        folds = repeated_kfold(table, split.repeats, split.folds or 10, split.splitter, split.seeds[0])
         for row in asked.methods:
             method = recipe.of_method(row)
             params, label = dict(method.params), row

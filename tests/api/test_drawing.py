@@ -11,9 +11,11 @@ import molgraph
 from molgraph.base.errors import BadValueError, UnknownNameError, UnsupportedError
 from molgraph.explain.explanation import Explanation, read_molecules
 from molgraph.train.model import Model
+from tests.tiny import series
 
 NASTY = [line.split("\t")[0] for line in (Path(__file__).parents[1] / "nasty.tsv").read_text("utf-8").splitlines()[1:]]
 UNCHARGED = "CC1=CC=C[NH+2]([O-])C1"  # it is read, and the standardiser gives a molecule that is not
+TABLE = series(60)
 OPTIONS = {"epochs": 1, "baseline": False, "params": {"d_hidden": 8}}
 
 
@@ -26,7 +28,7 @@ def shares_of(found: Explanation) -> list[np.ndarray]:
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    return molgraph.train("builtin:chembl2321810", model="structpool", **OPTIONS).model
+    return molgraph.train(TABLE, model="structpool", **OPTIONS).model
 
 
 def test_each_atom_has_its_cluster_whatever_the_order(model: Model) -> None:
@@ -55,7 +57,7 @@ def nasty_rows(reasons: tuple[str, ...]) -> tuple[str, bool, bool]:
 
 def test_every_nasty_molecule_is_drawn_or_says_why_not(model: Model) -> None:
     given = [*NASTY, ".", UNCHARGED]
-    salient, bits = (molgraph.train("builtin:chembl2321810", model=name, **{**OPTIONS, **own}).model for name, own in (
+    salient, bits = (molgraph.train(TABLE, model=name, **{**OPTIONS, **own}).model for name, own in (
         ("rfm", {}), ("neural_fingerprint", {"params": {"length": 6, "depth": 2}}),
     ))  # fmt: skip
     drawn, bonds = molgraph.draw_clusters(model, given), molgraph.draw_salience(salient, given)
@@ -66,7 +68,7 @@ def test_every_nasty_molecule_is_drawn_or_says_why_not(model: Model) -> None:
 
 def test_a_graph_that_is_too_large_is_marked_and_the_others_are_drawn() -> None:
     options = {**OPTIONS, "params": {"pool": "mincut", "max_matrix_gb": 0.001}}
-    model = molgraph.train("builtin:chembl2321810", model="pyg_pool", **options).model
+    model = molgraph.train(TABLE, model="pyg_pool", **options).model
     found = molgraph.draw_clusters(model, ["CCO", "C" * 600])
     assert [len(each) for each in shares_of(found)] == [3, 0] and not found.reasons[0]
     assert "600 nodes is too large for mincut" in found.reasons[1] and found.reasons[1] in repr(found)
@@ -90,13 +92,13 @@ def test_a_page_and_a_picture(model: Model, tmp_path: Path) -> None:
 
 
 def test_models_without_clusters_are_refused() -> None:
-    other = molgraph.train("builtin:chembl2321810", model="gin", **OPTIONS).model
+    other = molgraph.train(TABLE, model="gin", **OPTIONS).model
     with pytest.raises(UnsupportedError, match="clusters"):
         molgraph.draw_clusters(other, "CCO")
 
 
 def test_salience_is_the_norm_of_each_bonds_states() -> None:
-    model = molgraph.train("builtin:chembl2321810", model="rfm", **OPTIONS).model
+    model = molgraph.train(TABLE, model="rfm", **OPTIONS).model
     smiles = ["CC(=O)Nc1ccccc1Cl", "C(C", "C", "Clc1ccccc1NC(C)=O"]
     drawn = {block: molgraph.draw_salience(model, smiles, block=block) for block in ("encoder", "decoder")}
     bonds = drawn["decoder"].values
@@ -120,12 +122,12 @@ def test_salience_is_the_norm_of_each_bonds_states() -> None:
     with pytest.raises(BadValueError, match="middle"):
         molgraph.draw_salience(model, "CCO", block="middle")
     with pytest.raises(UnsupportedError, match="bonds"):
-        molgraph.draw_salience(molgraph.train("builtin:chembl2321810", model="gin", **OPTIONS).model, "CCO")
+        molgraph.draw_salience(molgraph.train(TABLE, model="gin", **OPTIONS).model, "CCO")
 
 
 def test_a_bit_is_explained_by_the_fragments_that_add_most_to_it() -> None:
     options = {"model": "neural_fingerprint", "epochs": 1, "baseline": False, "params": {"length": 6, "depth": 2}}
-    model = molgraph.train("builtin:chembl2321810", **options).model
+    model = molgraph.train(TABLE, **options).model
     smiles = ["CC(=O)Nc1ccccc1Cl", "C(C", "C", "CCO", "Clc1ccccc1NC(C)=O"]
     every = [molgraph.explain_bit(model, bit, smiles, top=1000).values for bit in range(6)]
     assert len({tuple(sorted(each["fragment"])) for each in every}) == 1, "fragments are all shown, whatever the bit"

@@ -57,7 +57,7 @@ def test_the_recipe_is_the_methods_signature() -> None:
 def test_the_shells_help_tells_the_recipes_defaults() -> None:
     recipe = RunConfig()
     known = recipe.data.model_dump() | {"model": recipe.model.name}
-    known |= {"split": recipe.split.recipe, "fractions": ",".join(map(str, recipe.split.fractions))}
+    known |= {"split": recipe.split.splitter, "fractions": ",".join(map(str, recipe.split.fractions))}
     known |= recipe.training.model_dump() | {"baseline": "on", "out": "a new model.mgm"}
     known["keep"] = inspect.signature(shell.train).parameters["keep"].default
     told = {}

@@ -67,7 +67,8 @@ def test_two_columns_of_a_kind_and_complexes_have_sides_too() -> None:
     )
     assert (name, params["depth"], params["joiner"]) == ("gin", 2, "concat") and "joiner.rank" not in params
     at = np.zeros((3, 3), np.float32)
-    whole = Geometry(np.array([6, 7, 8], np.uint8), at, np.array([0, 1, 2], np.uint8), np.array([-1, 0, 1], np.int32))
+    residues = np.array([0, 1, 2], np.uint8), np.array([-1, 0, 1], np.int32)
+    whole = Geometry(np.array([6, 7, 8], np.uint8), at, None, *residues)
     table = read_table({"pose": [whole]}, geometry="pose")
     ligand, protein = (side.of(table).entities[0].values[0] for side in sides_of(table))
     assert ligand.numbers.tolist() == [6] and protein.numbers.tolist() == [7, 8]

@@ -29,6 +29,7 @@ for name in molgraph.__all__:
 """
 
 
+@pytest.mark.slow
 def test_names_stay_what_they_are() -> None:
     done = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -10,7 +10,7 @@ from molgraph.auxiliary.peers.chemprop import Chemprop
 from molgraph.auxiliary.peers.deepchem import DeepChem
 from molgraph.auxiliary.peers.groups import groups_of
 from molgraph.base.contracts import Method, State, Target
-from molgraph.base.errors import BadValueError, DamagedModelError
+from molgraph.base.errors import BadValueError, DamagedModelError, MolgraphError
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.table import make_table
 from tests.contract.test_methods import labelled
@@ -114,8 +114,9 @@ def test_a_strangers_state_is_refused(make) -> None:
     method: Method = make().fit(series(16))
     state = method.state()
     name = next(n for n in state.arrays if n.startswith("group_0.") and state.arrays[n].dtype.kind == "f")
-    for wrong in (np.zeros((3, 3), np.float32), np.full_like(state.arrays[name], np.nan)):
-        with pytest.raises(DamagedModelError):
+    nothing = np.full_like(state.arrays[name], np.nan)
+    for wrong, error in ((np.zeros((3, 3), np.float32), DamagedModelError), (nothing, MolgraphError)):
+        with pytest.raises(error):
             type(method).from_state(State({**state.arrays, name: wrong}, state.meta))
     with pytest.raises(DamagedModelError):
         type(method).from_state(State({**state.arrays, "group_0.more": np.zeros(1)}, state.meta))

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from molgraph.auxiliary.wl_kernel import WLKernel, color_counts
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.table import Entities, Table, Target
-from molgraph.data.featurize_graph import Graphs
+from molgraph.data.featurize_graph import GraphFeaturiser
 from molgraph.data.graph_values import Graph
 from molgraph.data.table import make_table
 
@@ -44,7 +44,7 @@ def subtrees(graph: Graph, rounds: int) -> Counter:
 @pytest.mark.parametrize("labels", [True, False])
 def test_the_kernel_is_a_loops(labels: bool) -> None:
     graphs = random_graphs(12, labels=labels)
-    store = Graphs().featurise(graphs)
+    store = GraphFeaturiser().featurise(graphs)
     keys, counts = color_counts(store, np.arange(12), store.spec, 3)
     assert (np.diff(keys.astype(object)) > 0).all()
     known = [subtrees(graph, 3) for graph in graphs]

@@ -141,6 +141,22 @@ def test_a_wrong_override_is_one_clear_sentence(assignment: str, error: type[Exc
         RunConfig().override(assignment)
 
 
+@pytest.mark.parametrize("key", ["split.recipe", "recipe", "split.splitter", "splitter"])
+def test_the_splitter_is_set_by_its_former_name_too(key: str) -> None:
+    assert RunConfig().override(f"{key}=random").split.splitter == "random"
+
+
+def test_a_stored_recipe_may_have_the_splitters_former_name(tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text('[split]\nrecipe = "random"\nseed = 3\n')
+    old = RunConfig.from_toml(tmp_path / "r.toml")
+    assert old == RunConfig.from_dict({"split": {"splitter": "random", "seed": 3}})
+    assert "splitter" in old.split.model_fields_set and 'splitter = "random"' in old.to_toml()
+    with pytest.raises(UnknownNameError, match=r"split\.recipe"):
+        RunConfig.from_dict({"split": {"splitter": "random", "recipe": "time"}})
+    with pytest.raises(BadValueError, match=r"split\.recipe"):
+        RunConfig.from_dict({"split": {"recipe": 3}})
+
+
 def test_nothing_edits_a_recipe() -> None:
     with pytest.raises(ValidationError):
         RunConfig().training.epochs = 3  # type: ignore[misc]

@@ -157,6 +157,7 @@ def test_plugins_are_loaded_once_at_the_first_question(monkeypatch: pytest.Monke
     assert loaded == ["plugin"]
 
 
+@pytest.mark.slow
 def test_the_registry_knows_molgraphs_own_without_being_told() -> None:
     code = "from molgraph.base import registry\nfor kind in registry.kinds(): print(kind, *registry.names(kind))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)

@@ -135,6 +135,7 @@ def test_unusual_molecules_keep_every_descriptor_that_is_quick() -> None:
     assert many.ok.all() and np.isnan([at["BertzCT"], at["BalabanJ"], at["Ipc"]]).all() and np.isfinite(at["qed"])
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_has_a_reason() -> None:
     ladder = worst()["ladder of n"]
     assert "takes longer than 0.5 s to read" in parse_smiles(ladder).reason

@@ -8,7 +8,8 @@ import pytest
 from rdkit import Chem
 from rdkit.Chem import AllChem
 
-from molgraph.chem.complexes import AMINO_ACIDS, OTHER, pose_mismatch, read_structure, write_structure
+from molgraph.chem.complexes import AMINO_ACIDS, OTHER, read_structure, write_structure
+from molgraph.chem.pose import why_other_ligand
 from molgraph.data.graph_values import Geometry
 from molgraph.data.read import read_table
 
@@ -65,8 +66,8 @@ def test_what_is_no_complex_has_a_reason(text: str, words: str) -> None:
 
 def test_a_pose_of_another_molecule_is_a_marked_row() -> None:
     acid = pose("CC(=O)O") + GLYCINE
-    assert not pose_mismatch(acid, "CC(=O)[O-]") and not pose_mismatch(acid, "CC(O)O.Cl")
-    assert "other bonds" in pose_mismatch(acid, "CCOO") and "4 heavy atoms" in pose_mismatch(acid, "CCC(=O)O")
+    assert not why_other_ligand(acid, "CC(=O)[O-]") and not why_other_ligand(acid, "CC(O)O.Cl")
+    assert "other bonds" in why_other_ligand(acid, "CCOO") and "4 heavy atoms" in why_other_ligand(acid, "CCC(=O)O")
     frame = pd.DataFrame(
         {"ligand": ["CC(=O)[O-]", "CCO", "not a molecule"], "complex": [acid, acid, acid], "y": [1.0, 2.0, 3.0]}
     )

@@ -24,7 +24,7 @@ RECIPE = """
 datasets = [{datasets}]
 seeds = [0]
 [[split]]
-recipe = "random"
+splitter = "random"
 folds = 2
 [[method]]
 name = "mean"
@@ -120,7 +120,7 @@ def test_only_is_read_with_commas_and_again():
 
 
 def test_the_same_from_python_on_tables_of_ones_own(tmp_path):
-    values = {"name": "own", "datasets": ["mine"], "split": [{"recipe": "random"}], "method": [{"name": "mean"}]}
+    values = {"name": "own", "datasets": ["mine"], "split": [{"splitter": "random"}], "method": [{"name": "mean"}]}
     result = molgraph.benchmark(values, tmp_path, tables={"mine": small()})
     assert isinstance(result, BenchmarkResult) and result.ran.made == {"ok": 1}
     assert result.summary.loc["mine random rmse", "mean"] > 0 and len(result.scores) == 4 and len(result.cells) == 1
@@ -131,7 +131,7 @@ def test_the_same_from_python_on_tables_of_ones_own(tmp_path):
 
 def test_plain_values_need_no_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    values = {"datasets": ["mine"], "split": [{"recipe": "random"}], "method": [{"name": "mean"}]}
+    values = {"datasets": ["mine"], "split": [{"splitter": "random"}], "method": [{"name": "mean"}]}
     result = molgraph.benchmark(values, tables={"mine": small()}, dry_run=True)
     assert result.out == Path("bench/unnamed") and result.ran.wanted == 1
     with pytest.raises(MissingOptionError, match="datasets"):
@@ -150,12 +150,13 @@ def test_a_run_of_which_no_cell_is_ok_is_exit_code_1_and_one_that_goes_on_is_not
     assert "It is 1 where cells were computed and none of them is ok." in text
 
 
+@pytest.mark.slow
 def test_a_file_of_ones_own_is_benchmarked_from_a_shell(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = small(kind="binary")
     rows = [f"{smiles},{int(y)}" for smiles, y in zip(table.smiles, table.y[:, 0], strict=True)]
     Path("measured.csv").write_text("\n".join(["structure,active", *rows, "C1CC,1"]))
-    head = 'datasets = ["own"]\nsplit = [{ recipe = "random", folds = 2 }]\nmethod = [{ name = "mean" }]\n'
+    head = 'datasets = ["own"]\nsplit = [{ splitter = "random", folds = 2 }]\nmethod = [{ name = "mean" }]\n'
     Path("no.toml").write_text(head)
     found = call("bench", "run", "no.toml")
     assert found.exit_code == 2 and "no dataset is named 'own'" in found.output and "[[table]]" in found.output
@@ -190,7 +191,7 @@ def test_a_split_that_cannot_divide_a_dataset_is_said_and_is_exit_code_3(tmp_pat
     head = (
         'datasets = ["odd"]\nmethod = [{ name = "mean" }]\n[[table]]\nname = "odd"\npath = "odd.csv"\ntargets = ["y"]'
     )
-    splits = '[[split]]\nrecipe = "random"\nfolds = 2\n[[split]]\nrecipe = "scaffold/balanced"'
+    splits = '[[split]]\nsplitter = "random"\nfolds = 2\n[[split]]\nsplitter = "scaffold/balanced"'
     Path("mine.toml").write_text(f"{head}\n{splits}\n")
     said = "odd, scaffold-balanced is refused: the split 'scaffold/balanced' would leave"
     dry = call("bench", "run", "mine.toml", "--dry-run")
@@ -203,10 +204,11 @@ def test_a_split_that_cannot_divide_a_dataset_is_said_and_is_exit_code_3(tmp_pat
 def test_a_run_of_which_everything_is_refused_says_so_and_advises_no_report(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("few.csv").write_text("smiles,y\nCCO,1\nCCN,2\n")
-    head = 'datasets = ["few"]\nmethod = [{ name = "mean" }]\nsplit = [{ recipe = "scaffold" }]\n'
+    head = 'datasets = ["few"]\nmethod = [{ name = "mean" }]\nsplit = [{ splitter = "scaffold" }]\n'
     Path("mine.toml").write_text(f'{head}[[table]]\nname = "few"\npath = "few.csv"\ntargets = ["y"]\n')
     for words, said in (([], "computed"), (["--dry-run"], "planned")):
         found = call("bench", "run", "mine.toml", *words)
         assert found.exit_code == 3 and f"nothing was {said}: everything that was asked for is refused" in found.output
-        assert "the split 'scaffold/balanced' would leave" in found.output and "or the recipe 'random'" in found.output
+        assert "the split 'scaffold/balanced' would leave" in found.output
+        assert "or the splitter 'random'" in found.output
         assert "0 were there" not in found.output and "bench report" not in found.output

@@ -16,11 +16,11 @@ name = "mine"
 path = "a.csv"
 targets = ["y"]
 [[split]]
-recipe = "random"
+splitter = "random"
 [[method]]
 name = "mean"
 """
-RANDOM = 'recipe = "random"'
+RANDOM = 'splitter = "random"'
 
 
 @pytest.fixture
@@ -43,8 +43,8 @@ def run(*words: str) -> tuple[int, str]:
     return result.exit_code, " ".join(result.output.split())
 
 
-def split(recipe: str, params: str = "") -> tuple[str, str]:
-    return RANDOM, f'recipe = "{recipe}"' + (f"\nparams = {{ {params} }}" if params else "")
+def split(splitter: str, params: str = "") -> tuple[str, str]:
+    return RANDOM, f'splitter = "{splitter}"' + (f"\nparams = {{ {params} }}" if params else "")
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from rdkit.Chem import AllChem
 from typer.testing import CliRunner
 
 import molgraph
-from molgraph.chem.molfile import write_positions
+from molgraph.chem.xyz import write_frame
 from molgraph.cli.main import app
 from molgraph.data.featurize_geometry import METHANE, WATER
 
@@ -68,11 +68,11 @@ def test_a_drug_and_its_protein(folder: Path, model: str) -> None:
 
 def test_a_split_by_new_proteins_is_made_and_trained_on(folder: Path) -> None:
     asked = ("--smiles", "drug", "--sequence", "protein", "-t", "affinity")
-    for recipe in ("cold-protein", "cold-both"):
-        words = ("--split", recipe, "--fractions", "0.4,0.3,0.3", "-o", "split.json")
+    for splitter in ("cold-protein", "cold-both"):
+        words = ("--split", splitter, "--fractions", "0.4,0.3,0.3", "-o", "split.json")
         code, said = call(folder, "data", "split", "pairs.csv", *asked, *words)
-        assert code == 0 and ("different parts" in said) == (recipe == "cold-both"), said
-        words = ("-m", "deepdta", *QUICK[:-1], "split.json", "-o", f"{recipe}.mgm")
+        assert code == 0 and ("different parts" in said) == (splitter == "cold-both"), said
+        words = ("-m", "deepdta", *QUICK[:-1], "split.json", "-o", f"{splitter}.mgm")
         code, said = call(folder, "train", "pairs.csv", *asked, *words)
         assert code == 0 and " ci " in said, said
     words = ("-m", "deepdta", *QUICK[:-1], "cold-drug", "-s", "split.fractions=[0.6,0.2,0.2]")
@@ -80,10 +80,11 @@ def test_a_split_by_new_proteins_is_made_and_trained_on(folder: Path) -> None:
     assert code == 0 and "ci" in said, said
 
 
+@pytest.mark.slow
 def test_a_table_of_pairs_is_benchmarked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("molgraph.api.benchmarking.IMPORTS", ("molgraph.auxiliary",))  # less to start
     head = 'datasets = ["mine"]\n[[table]]\nname = "mine"\npath = "pairs.csv"\ntargets = ["affinity"]\n'
-    columns = 'smiles = ["drug", "solvent"]\nsequence = "protein"\n[[split]]\nrecipe = "cold-protein"\nfolds = 3\n'
+    columns = 'smiles = ["drug", "solvent"]\nsequence = "protein"\n[[split]]\nsplitter = "cold-protein"\nfolds = 3\n'
     methods = '[[method]]\nname = "mean"\n[[method]]\nname = "knn"\ninputs = ["drug"]\n'
     (folder / "mine.toml").write_text(head + columns + methods)
     code, said = call(folder, "bench", "run", "mine.toml", "-o", "out", "--only", "fold=0")
@@ -222,7 +223,7 @@ def test_atoms_in_space_of_an_sd_file(tmp_path: Path) -> None:
     for words in (("predict", "m.mgm", "flat.csv", "-o", "x.csv"), ("train", "flat.csv", "-t", "E", "-m", "schnet")):
         code, said = call(tmp_path, *words)
         assert code == 3 and "no atoms in space" in said and "--geometry" in said
-    texts = pd.DataFrame({"xyz": [write_positions(m.numbers, m.positions) for m in (WATER, METHANE)], "E": [1, 2]})
+    texts = pd.DataFrame({"xyz": [write_frame(m.numbers, m.positions) for m in (WATER, METHANE)], "E": [1, 2]})
     texts.to_csv(tmp_path / "xyz.csv", index=False)
     code, said = call(tmp_path, "predict", "m.mgm", "xyz.csv", "--geometry", "xyz", "-o", "xyz.out.csv")
     assert code == 0 and [row["status"] for row in rows(tmp_path / "xyz.out.csv")] == ["ok", "ok"], said
@@ -238,3 +239,16 @@ def test_a_column_of_smiles_called_geometry_holds_no_atoms_in_space(tmp_path: Pa
     wide = ("--smiles", "geometry", "-s", "params.d_hidden=8")
     code, said = call(tmp_path, "train", "odd.tsv", "-t", "y", "-m", "gin", *QUICK, *wide, "-o", "m.mgm")
     assert code == 0 and "new.csv" in said and "new.sdf" not in said, said
+
+
+def test_a_table_of_smiles_trains_a_model_of_atoms_in_space_by_its_conformers(tmp_path: Path) -> None:
+    lines = [f"{smiles},{i % 5}.5\n" for i, smiles in enumerate(DRUGS * 3)]
+    (tmp_path / "lib.csv").write_text("smiles,y\n" + "".join(lines))
+    how = ("-m", "schnet", "--conformers", "1", "--relax", "none", "-s", "params.d_hidden=8", "-o", "m.mgm")
+    code, said = call(tmp_path, "train", "lib.csv", "-t", "y", *QUICK, *how)
+    assert code == 0 and "new.csv" in said, said
+    (tmp_path / "new.csv").write_text("smiles\nCCO\nC(\nc1ccccc1C(=O)O\n")
+    code, said = call(tmp_path, "predict", "m.mgm", "new.csv", "-o", "out.csv")
+    assert code == 0 and [row["status"] for row in rows(tmp_path / "out.csv")] == ["ok", "unreadable", "ok"], said
+    code, said = call(tmp_path, "verify", "m.mgm")
+    assert code == 0 and "made here: 1 conformer a molecule (ETKDGv3, seed 0, not relaxed)" in " ".join(said.split())

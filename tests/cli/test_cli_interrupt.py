@@ -94,6 +94,7 @@ def test_ctrl_c_ends_a_call_that_python_cannot_interrupt(tmp_path: Path) -> None
     assert seconds < LATEST
 
 
+@pytest.mark.slow
 def test_a_search_that_has_to_be_ended_names_its_journal(tmp_path: Path) -> None:
     code = (
         BEGIN

@@ -229,10 +229,10 @@ def test_a_closed_pipe_is_no_failure() -> None:
 @pytest.mark.parametrize(
     ("words", "streams", "code", "said"),
     [
-        ("models mean", ">/dev/full", 5, "cannot read or write a file or stream: no space left on device"),
+        ("data audit small.csv", ">/dev/full", 5, "cannot read or write a file or stream: no space left on device"),
         ("--help", ">/dev/full", 5, "no space left on device"),
-        ("models mean", ">&-", 5, "cannot read or write a file or stream: bad file descriptor"),
-        ("models mean", "2>&-", 0, ""),
+        ("data audit small.csv", ">&-", 5, "cannot read or write a file or stream: bad file descriptor"),
+        ("data audit small.csv", "2>&-", 0, ""),
         ("models no-such", "2>/dev/full", 2, ""),
         ("data audit -", "<&-", 3, "standard input cannot be read"),
         ("data audit small.csv -o list.csv", "<&- >page.txt 2>&-", 0, ""),

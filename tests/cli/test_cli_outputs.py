@@ -24,7 +24,7 @@ from molgraph.cli.options import check_writable
 from molgraph.train.make_method import make_method
 
 TEXT = "smiles,y\n" + "".join(f"{'C' * n}O,{n % 7 + n / 10}\n" for n in range(1, 31))
-RECIPE = 'data = {path = "a.csv", targets = ["y"]}\nsplit.recipe = "random"\nmodel.name = "mean"\n'
+RECIPE = 'data = {path = "a.csv", targets = ["y"]}\nsplit.splitter = "random"\nmodel.name = "mean"\n'
 MEAN = ("-t", "y", "-m", "mean", "--split", "random")
 
 

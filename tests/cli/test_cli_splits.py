@@ -42,14 +42,14 @@ def test_published_row_numbers_are_taken_as_they_are(layout: str, table: Path, t
     assert code == 0, text
     made = Split.load(tmp_path / "split.json")
     assert {name: getattr(made, name).tolist() for name in PARTS} == PARTS
-    assert made.recipe == "index/file"
+    assert made.splitter == "index/file"
     assert "29 left out" in text
     code, text = run(table, "--split", tmp_path / "split.json", "-o", tmp_path / "again.csv")  # molgraph's own file
     assert code == 0, text
     assert (tmp_path / "again.csv").read_text("utf-8").count(",test") == 2
 
 
-def test_other_peoples_recipes_are_asked_of_molecules_as_they_are_written(tmp_path: Path) -> None:
+def test_other_peoples_splitters_are_asked_of_molecules_as_they_are_written(tmp_path: Path) -> None:
     salts = [f"{'C' * n}C1CCNCC1.OS(=O)(=O)c1ccccc1" for n in range(1, 5)]  # an acid with a ring: another scaffold
     small = ["CC1CCNCC1", "CCC1CCNCC1", "CC1CC1", "CCC1CC1", "CC1CCC1", "CCC1CCC1"]
     rings = [*salts, *small, *(f"{'C' * n}c1ccccc1" for n in range(1, 11))]
@@ -72,7 +72,7 @@ def test_other_peoples_recipes_are_asked_of_molecules_as_they_are_written(tmp_pa
         assert (learnt.split.train == written.train).all() and learnt.split.content == written.content
     own = split_table(standardise(given), "random")
     code, text = run(path, "--split", "random")
-    assert code == 0 and own.hash[:16] in text, "molgraph's own recipes are asked of standardised molecules"
+    assert code == 0 and own.hash[:16] in text, "molgraph's own splitters are asked of standardised molecules"
 
 
 def test_a_target_to_sort_by_and_what_is_refused(table: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("d.csv")
 
 
-def test_recipes_files_and_the_tables_own_column(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_splitters_files_and_the_tables_own_column(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("lists.json").write_text(json.dumps({"train": list(range(100)), "test": list(range(100, 120))}))
     xray(str(data), target=["y"], split=["random", "lists.json", "column"], split_column="part", out=Path("x.csv"))
     said = capsys.readouterr()

@@ -13,6 +13,7 @@ from torch import Tensor
 from molgraph.base import registry
 from molgraph.base.registry import Entry, entry
 from molgraph.data.batch import collate
+from molgraph.data.featurize_reaction import Reactions
 from molgraph.nn.readouts import Sum
 from tests.contract.test_encoders import ENCODERS, build, store_of
 
@@ -35,6 +36,14 @@ class TestEveryEncoder:
         store = store_of(name)
         encoded = make(store.spec, readout="penal")(collate(store, np.arange(4)))
         assert encoded.penalties["size"] > 0  # beside the encoder's own
+
+    def test_reactions_are_read_as_molecules_are(self, name: str) -> None:
+        if "reaction" not in entry("encoder", name).value.reads:
+            return
+        store = Reactions().featurise([*Reactions.examples, "[CH3:7]Br.[OH-:1]>>[OH:1][CH3:7]", "[CH4:1]>>[CH3-:1]"])
+        encoder = entry("encoder", name).value(store.spec, **entry("encoder", name).value.small).eval()
+        found = encoder(collate(store, np.arange(5))).graphs
+        assert torch.isfinite(found).all() and len(found.round(decimals=5).unique(dim=0)) == 5
 
     def test_torch_func_goes_through_a_batch_that_is_prepared(self, name: str) -> None:
         store, encoder = store_of(name, slice(4)), build(name).eval()

@@ -9,6 +9,7 @@ import molgraph
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.registry import get, names
 from molgraph.train.model import Model
+from tests.tiny import series
 
 SMILES = ["CC(=O)Nc1ccccc1Cl", "C(C", "C", "Clc1ccccc1NC(C)=O"]
 
@@ -18,7 +19,7 @@ def models() -> dict[str, Model]:
     """A quickly trained model that each explainer reads, and one that none does."""
     options = {"epochs": 1, "baseline": False, "params": {"d_hidden": 8}}
     wanted = {get("explainer", name).model for name in names("explainer")}
-    return {name: molgraph.train("builtin:chembl2321810", model=name, **options).model for name in {*wanted, "gin"}}
+    return {name: molgraph.train(series(60), model=name, **options).model for name in {*wanted, "gin"}}
 
 
 @pytest.mark.parametrize("name", names("explainer"))

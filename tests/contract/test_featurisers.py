@@ -92,7 +92,7 @@ class TestEveryFeaturiser:
         store = one.featurise(values, spec=one.featurise(one.examples).spec)
         assert list(store.status) == ["ok", *["unreadable"] * 6, "ok"]
         assert set(store.reason[1:5]) == {f"no {one.kind} in this row"}
-        wanted = "not text: {}" if one.kind in ("molecule", "sequence") else f"no {one.kind} but {{}}"
+        wanted = "not text: {}" if one.kind in ("molecule", "sequence", "reaction") else f"no {one.kind} but {{}}"
         assert list(store.reason[5:7]) == [wanted.format("int"), wanted.format("bytes")]
         assert not {one.key(value) for value in values[1:7]} & {one.key(str(value)) for value in values[1:7]}
 
@@ -204,7 +204,7 @@ def test_whole_numbers_may_be_floats_and_lists() -> None:
         (None, [[0, 0, 0]], "atomic numbers must be whole numbers"),
         ([200], [[0, 0, 0]], "an atomic number of 200"),
         ([], np.zeros((0, 3)), "a geometry of no atoms"),
-        ([6] * 1001, np.arange(3003.0).reshape(-1, 3), "a geometry of 1,001 atoms, of which 1,000 are read at most"),
+        ([6] * 2001, np.arange(6003.0).reshape(-1, 3), "a geometry of 2,001 atoms, of which 2,000 are read at most"),
         ([6] * 400, np.arange(1200.0).reshape(-1, 3) / 1e3, "more than 100 atoms within 5 angstrom of one"),
     ],
 )

@@ -85,6 +85,7 @@ def test_no_whole_number_of_a_file_is_a_bomb(whole, worker, tmp_path):
     check_no_bomb(whole, worker, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GENERATORS)
 def test_no_file_of_a_generator_is_a_bomb(name, worker, tmp_path):
     fitted = quick_generator(name).fit(labelled("regression", 16))

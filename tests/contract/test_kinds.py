@@ -11,11 +11,13 @@ from molgraph.base.contracts import Generator, Method, Metric
 from molgraph.base.registry import get, kinds, names
 from molgraph.chem.standardise import Preset
 from molgraph.data.featuriser import Featuriser
-from molgraph.data.splits.recipe import Splitter
+from molgraph.data.splits.splitter import Splitter
 from molgraph.data.view import View
 from molgraph.explain.explainer import Explainer
 from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.searches.search import Search
+from molgraph.nn.basis import Basis
+from molgraph.nn.block import BlockOption
 from molgraph.nn.bottleneck import Bottleneck
 from molgraph.nn.encoder import Encoder
 from molgraph.nn.head import Head
@@ -31,6 +33,8 @@ from molgraph.trust.wrapper import Wrapper
 
 #: the base class of a kind's classes, or the class of its instances
 CONTRACTS: dict[str, Any] = {
+    "basis": Basis,
+    "block": BlockOption,
     "bottleneck": Bottleneck,
     "callback": Callback,
     "encoder": Encoder,
@@ -61,7 +65,7 @@ TOGETHER = {"schedule": "optimizer"}  # kinds that have a page and a file of tri
 
 def trials_of(kind: str) -> str:
     """The file of a kind's trials."""
-    return f"test_{kind}{'es' if kind.endswith('ch') else 's'}.py"
+    return "test_bases.py" if kind == "basis" else f"test_{kind}{'es' if kind.endswith('ch') else 's'}.py"
 
 
 @pytest.mark.parametrize("kind", kinds())

@@ -12,6 +12,8 @@ import pytest
 from molgraph.base import registry
 from molgraph.base.contracts import State
 from molgraph.base.registry import entry, names
+from molgraph.data.graph_values import Geometry
+from molgraph.data.sources.graph_files import plain_table
 from molgraph.data.table import Table, Target, make_table
 from molgraph.train.method import GraphMethod
 from molgraph.train.objective import Objective, StepState
@@ -24,6 +26,8 @@ N = 48
 def table(name: str, seed: int = 0) -> Table:
     """Molecules with numbers, some of them missing, and for labelled ones classes; one molecule cannot be read."""
     rng = np.random.default_rng(seed)
+    if "atom.position" in entry("objective", name).value.needs:
+        return geometries(rng)
     smiles = [*series(N - 1).smiles, "not a molecule"]
     sizes = np.array([[len(text), len(text) - text.count("c")] for text in smiles], dtype=float)  # to be learned
     y = np.column_stack([sizes, sizes > np.median(sizes, axis=0)])
@@ -33,9 +37,20 @@ def table(name: str, seed: int = 0) -> Table:
     return made if entry("objective", name).value.labelled else made.with_targets(["a", "b"])  # tasks are of one kind
 
 
+def geometries(rng: np.random.Generator) -> Table:
+    """Pairs of atoms on a spring with its forces; the last row is no geometry."""
+    length, none = rng.uniform(1, 2, N - 1), np.zeros(1)
+    at = np.array([[[0, 0, 0], [0, 0, d]] for d in length])
+    forces = np.array([[[0, 0, d - 1.5], [0, 0, 1.5 - d]] for d in length])
+    values = [Geometry(np.array([6, 8]), at[i], forces[i] if i % 9 else None) for i in range(N - 1)]
+    columns: dict[Any, Any] = {"geometry": [*values, None]}
+    return plain_table(columns, (Target("energy"),), np.concatenate([(length - 1.5) ** 2 / 2, none]))
+
+
 def method(name: str, **params: Any) -> GraphMethod:
-    small = {**registry.get("method", "graph").small, "params": dict(registry.get("encoder", "dmpnn").small)}
-    return GraphMethod("dmpnn", **{**small, "epochs": 3, "threads": 1, "objective": name, **params})
+    encoder = "schnet" if "atom.position" in entry("objective", name).value.needs else "dmpnn"
+    small = {**registry.get("method", "graph").small, "params": dict(registry.get("encoder", encoder).small)}
+    return GraphMethod(encoder, **{**small, "epochs": 3, "threads": 1, "objective": name, **params})
 
 
 @cache

@@ -14,7 +14,7 @@ from molgraph.base.registry import entry, names
 from molgraph.base.table import OK, Entities
 from molgraph.data.sources.builtin import nci
 from molgraph.data.splits import Split, split_table
-from molgraph.data.splits.recipe import Splitter
+from molgraph.data.splits.splitter import Splitter
 from molgraph.data.table import Table, Target, make_table
 
 N = 160
@@ -77,8 +77,8 @@ class TestEverySplit:
         assert one.hash == two.hash and all(np.array_equal(getattr(one, p), getattr(two, p)) for p in PARTS)
 
     def test_groups_stay_whole(self, name: str, tmp_path: Path) -> None:
-        recipe, (given, split) = entry("split", name).value, self.made(name, tmp_path)
-        if not recipe.grouped or name == "cold-protein":
+        splitter, (given, split) = entry("split", name).value, self.made(name, tmp_path)
+        if not splitter.grouped or name == "cold-protein":
             return
         texts = [set(given.smiles[getattr(split, part)]) for part in PARTS]
         assert not texts[0] & texts[1] and not texts[0] & texts[2] and not texts[1] & texts[2]

@@ -14,11 +14,14 @@ from molgraph.base.registry import get, names
 from molgraph.data.read import read_table
 from molgraph.study.study import Findings, Subject
 from molgraph.train.model import Model
+from tests.tiny import series
+
+TABLE = series(120)
 
 
 @pytest.fixture(scope="module")
 def generator() -> Model:
-    return molgraph.train_generator("builtin:chembl2321810", model="ngram")
+    return molgraph.train_generator(TABLE, model="ngram")
 
 
 def pairs() -> pd.DataFrame:
@@ -36,7 +39,7 @@ def findings(name: str, generator: Model) -> Findings:
     model = {"model": "random_forest(n_estimators=5)", "fitted": generator}
     if study.reads == "pairs":
         return study.run(Subject(pairs(), SMALL, {"sequence": "sequence", "targets": ["y"]}))
-    return study.run(Subject("builtin:chembl2321810", next((model[n] for n in study.needs if n in model), None)))
+    return study.run(Subject(TABLE, next((model[n] for n in study.needs if n in model), None)))
 
 
 @pytest.mark.parametrize("name", names("study"))

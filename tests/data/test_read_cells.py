@@ -84,14 +84,14 @@ def test_training_evaluation_and_a_stream_go_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("recipe", "sound", "faulty"),
+    ("splitter", "sound", "faulty"),
     [("time", "2020", "soon"), ("time", "2020-05-06", "soon"), ("column", "train", "tarin"), ("column", "0", "x")],
 )
-def test_one_faulty_cell_of_a_split_column_leaves_its_row_out(recipe: str, sound: str, faulty: str) -> None:
+def test_one_faulty_cell_of_a_split_column_leaves_its_row_out(splitter: str, sound: str, faulty: str) -> None:
     from molgraph.data.splits import split_table
 
     others = {"2020": ["2021"] * 9, "2020-05-06": ["2021-05-06"] * 9, "train": ["test"] * 9, "0": list("121212120")}
     table = read_table({"smiles": ["C" * i for i in range(1, 41)], "part": [sound] * 30 + [faulty] + others[sound]},
                        split="part")  # fmt: skip
-    split = split_table(table, recipe, fractions=(0.75, 0.0, 0.25))
+    split = split_table(table, splitter, fractions=(0.75, 0.0, 0.25))
     assert [out.row for out in split.left_out] == [30] and len(split.test) > 8

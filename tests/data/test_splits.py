@@ -1,4 +1,4 @@
-"""molgraph's own split recipes: parts, groups, hashes, folds, files; no form of a training molecule is tested."""
+"""molgraph's own splitters: parts, groups, hashes, folds, files; no form of a training molecule is tested."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from molgraph.chem.identity import molecule_keys
 from molgraph.chem.scaffold import scaffolds
 from molgraph.data.read import read_table
 from molgraph.data.sources.builtin import chembl2321810, nci
-from molgraph.data.splits import Leak, Split, kfold, split_table
+from molgraph.data.splits import Leak, Split, kfold, repeated_kfold, split_table
 from molgraph.data.splits.make import fewest_rows
 from molgraph.data.splits.structures import find_leaks
 from molgraph.data.table import Entities, Table, make_table
@@ -63,21 +63,21 @@ def assert_no_form_of_a_training_molecule_is_tested(split: Split, table: Table) 
     assert split.leaks == find_leaks(table, split.train, split.test) == ()
 
 
-@pytest.mark.parametrize("recipe", OWN)
-def test_own_recipes_partition_and_group(recipe: str, table: Table) -> None:
-    split = split_table(table, recipe, seed=1)
+@pytest.mark.parametrize("splitter", OWN)
+def test_own_splitters_partition_and_group(splitter: str, table: Table) -> None:
+    split = split_table(table, splitter, seed=1)
     assert_partition(split, table)
     assert_no_form_of_a_training_molecule_is_tested(split, table)
     assert split.groups is not None
-    if recipe != "cluster/butina":  # one chemical series makes a few large clusters
+    if splitter != "cluster/butina":  # one chemical series makes a few large clusters
         for part, fraction in zip((split.train, split.valid, split.test), (0.8, 0.1, 0.1), strict=True):
             assert abs(len(part) - fraction * len(table)) <= 0.02 * len(table)
 
 
-@pytest.mark.parametrize("recipe", OWN)
-def test_own_recipes_on_nci_with_rows_that_cannot_be_read(recipe: str) -> None:
+@pytest.mark.parametrize("splitter", OWN)
+def test_own_splitters_on_nci_with_rows_that_cannot_be_read(splitter: str) -> None:
     table = make_table(["C1CC", *nci().smiles[::15], "CN(C)(C)C"])
-    split = split_table(table, recipe, seed=3)
+    split = split_table(table, splitter, seed=3)
     assert_partition(split, table)
     assert_no_form_of_a_training_molecule_is_tested(split, table)
     assert [out.row for out in split.left_out] == [0, len(table) - 1]
@@ -88,11 +88,11 @@ def test_own_recipes_on_nci_with_rows_that_cannot_be_read(recipe: str) -> None:
 @pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("file", ["bbbp/BBBP.csv", "clintox/clintox.csv.gz"])
-def test_own_recipes_on_marked_data(file: str, data_dir: Path) -> None:
+def test_own_splitters_on_marked_data(file: str, data_dir: Path) -> None:
     table = read_table(str(data_dir / file), smiles="smiles")
     parents = molecule_keys(table.smiles, stereo=False).values
-    for recipe in OWN:
-        split = split_table(table, recipe)
+    for splitter in OWN:
+        split = split_table(table, splitter)
         assert_partition(split, table)
         one, two, three = (set(parents[part]) for part in (split.train, split.valid, split.test))
         assert not one & two | one & three | two & three
@@ -105,10 +105,10 @@ def test_forms_of_one_molecule_are_never_parted(data: st.DataObject) -> None:
     fillers = ["CCO", "CCN", "c1ccsc1", "C1CC1", "C1CCNCC1", "CCOC", "CC#N", "OCCO", "c1cocc1", "C1COC1"]
     forms = data.draw(st.lists(st.sampled_from([f for family in FORMS for f in family]), min_size=1, max_size=12))
     smiles = data.draw(st.permutations(fillers + forms))
-    recipe, seed = data.draw(st.sampled_from(OWN)), data.draw(st.integers(0, 5))
+    splitter, seed = data.draw(st.sampled_from(OWN)), data.draw(st.integers(0, 5))
     table = make_table(smiles)
     family_of = {form: i for i, family in enumerate(FORMS) for form in family}
-    split = split_table(table, recipe, fractions=(0.5, 0.0, 0.5), seed=seed)
+    split = split_table(table, splitter, fractions=(0.5, 0.0, 0.5), seed=seed)
     assert_partition(split, table)
     part_of = defaultdict(set)
     for text, word in zip(smiles, split.words, strict=True):
@@ -116,18 +116,18 @@ def test_forms_of_one_molecule_are_never_parted(data: st.DataObject) -> None:
     assert all(len(parts) == 1 for parts in part_of.values())
 
 
-@pytest.mark.parametrize("recipe", ["scaffold/balanced", "scaffold/generic"])
-def test_scaffolds_are_never_parted_and_acyclic_molecules_are_their_own(recipe: str, table: Table) -> None:
-    split = split_table(table, recipe, seed=4)
+@pytest.mark.parametrize("splitter", ["scaffold/balanced", "scaffold/generic"])
+def test_scaffolds_are_never_parted_and_acyclic_molecules_are_their_own(splitter: str, table: Table) -> None:
+    split = split_table(table, splitter, seed=4)
     parents = molecule_keys(table.smiles, stereo=False).values
-    keys = scaffolds(parents, generic=recipe == "scaffold/generic").values
+    keys = scaffolds(parents, generic=splitter == "scaffold/generic").values
     words = defaultdict(set)
     for key, word in zip(keys, split.words, strict=True):
         words[key].add(word)
     assert all(len(parts) == 1 for key, parts in words.items() if key)
     chains = make_table(["C" * n for n in range(1, 41)])
-    assert split_table(chains, recipe).groups == 40
-    assert split_table(chains, recipe).sizes == {"train": 32, "valid": 4, "test": 4, "left_out": 0}
+    assert split_table(chains, splitter).groups == 40
+    assert split_table(chains, splitter).sizes == {"train": 32, "valid": 4, "test": 4, "left_out": 0}
 
 
 def test_same_seed_same_split_another_seed_another(table: Table) -> None:
@@ -137,7 +137,7 @@ def test_same_seed_same_split_another_seed_another(table: Table) -> None:
     assert set(one.test) != set(other.test)
 
 
-def test_the_hash_knows_recipe_content_and_rows(table: Table) -> None:
+def test_the_hash_knows_splitter_content_and_rows(table: Table) -> None:
     few = table.take(np.arange(100))
     split = split_table(few, "random")
     smiles = few.smiles.copy()
@@ -169,9 +169,10 @@ def test_a_saved_split_loads_as_it_was(tmp_path: Path) -> None:
     again = Split.load(tmp_path / "s.json")
     for name in ("train", "valid", "test"):
         assert (getattr(split, name) == getattr(again, name)).all()
-    for name in ("recipe", "seed", "fractions", "n_rows", "content", "hash", "leaks", "left_out", "groups", "params"):
+    for name in ("splitter", "seed", "fractions", "n_rows", "content", "hash", "leaks", "left_out", "groups", "params"):
         assert getattr(split, name) == getattr(again, name)
     again.check(table)
+    assert list(json.loads((tmp_path / "s.json").read_text()))[:2] == ["format", "recipe"], "the keys of its format"
     assert list(tmp_path.iterdir()) == [tmp_path / "s.json"]
 
 
@@ -266,7 +267,14 @@ def test_random_splits_tables_of_other_things() -> None:
     assert split_table(pairs, "random", fractions=(0.5, 0.25, 0.25)).groups == 5
 
 
-def test_every_recipe_is_registered() -> None:
+def test_the_splitter_may_be_named_by_its_former_keyword(table: Table) -> None:
+    assert split_table(table, recipe="random").hash == split_table(table, "random").hash
+    assert [s.hash for s in kfold(table, 3, recipe="random")] == [s.hash for s in kfold(table, 3, "random")]
+    (old, *_), (new, *_) = repeated_kfold(table, 1, 3, recipe="random"), repeated_kfold(table, 1, 3, "random")
+    assert old.hash == new.hash
+
+
+def test_every_splitter_is_registered() -> None:
     assert set(OWN) | {"time", "group", "column", "file", "scaffold/deepchem", "scaffold/chemprop"} <= set(
         names("split")
     )

@@ -10,7 +10,7 @@ import pytest
 from molgraph.base.errors import BadValueError, EmptyError, MismatchError, MissingColumnError
 from molgraph.chem.identity import molecule_keys
 from molgraph.data.splits import Split, kfold, split_table
-from molgraph.data.splits.recipe import CROSSED
+from molgraph.data.splits.splitter import CROSSED
 from molgraph.data.table import OK, Entities, Table, Target
 
 DRUGS = ("CCO", "OCC", "[Na+].CC(=O)[O-]", "CC(=O)O", *("C" * n + "N" for n in range(1, 21)), "C1CC")
@@ -36,44 +36,44 @@ def keys(table: Table) -> dict[str, np.ndarray]:
     return {"drug": molecule_keys(table.smiles, stereo=False).values, "protein": np.array(proteins, dtype=object)}
 
 
-def assert_cold(split: Split, table: Table, recipe: str) -> None:
+def assert_cold(split: Split, table: Table, splitter: str) -> None:
     """No entity that must be new is in two parts, every row is in one part or left out, with a reason."""
     parts = [part for part in (split.train, split.valid, split.test) if len(part)]
     rows = np.concatenate([*parts, [out.row for out in split.left_out]])
     assert sorted(rows.tolist()) == list(range(len(table)))
-    cold = ("drug", "protein") if recipe == "cold-both" else (recipe.removeprefix("cold-"),)
+    cold = ("drug", "protein") if splitter == "cold-both" else (splitter.removeprefix("cold-"),)
     for name in cold:
         found = [set(keys(table)[name][part]) for part in parts]
         assert sum(map(len, found)) == len(set().union(*found)), name
     crossed = [out for out in split.left_out if out.reason == CROSSED]
-    assert bool(crossed) == (recipe == "cold-both")
+    assert bool(crossed) == (splitter == "cold-both")
     unread = {str(table.smiles[out.row]) for out in split.left_out if out.reason != CROSSED}
-    assert unread == (set() if recipe == "cold-protein" else {"C1CC"})
+    assert unread == (set() if splitter == "cold-protein" else {"C1CC"})
 
 
-@pytest.mark.parametrize("recipe", COLD)
+@pytest.mark.parametrize("splitter", COLD)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_no_entity_that_is_new_trains(table: Table, recipe: str, seed: int) -> None:
-    split = split_table(table, recipe, fractions=(0.6, 0.2, 0.2), seed=seed)
-    assert_cold(split, table, recipe)
+def test_no_entity_that_is_new_trains(table: Table, splitter: str, seed: int) -> None:
+    split = split_table(table, splitter, fractions=(0.6, 0.2, 0.2), seed=seed)
+    assert_cold(split, table, splitter)
     sizes = np.array([len(split.train), len(split.valid), len(split.test)]) / len(table)
-    wanted = np.square([0.6, 0.2, 0.2]) if recipe == "cold-both" else np.array([0.6, 0.2, 0.2])
+    wanted = np.square([0.6, 0.2, 0.2]) if splitter == "cold-both" else np.array([0.6, 0.2, 0.2])
     assert (np.abs(sizes - wanted) < 0.07).all()
-    assert split.leaks == () and split.hash != split_table(table, recipe, seed=seed + 9).hash
+    assert split.leaks == () and split.hash != split_table(table, splitter, seed=seed + 9).hash
 
 
-@pytest.mark.parametrize("recipe", COLD)
+@pytest.mark.parametrize("splitter", COLD)
 @pytest.mark.parametrize("with_valid", [False, True])
-def test_folds_test_every_new_entity_once(table: Table, recipe: str, with_valid: bool) -> None:
-    splits = kfold(table, 4, recipe, 0, with_valid=with_valid)
+def test_folds_test_every_new_entity_once(table: Table, splitter: str, with_valid: bool) -> None:
+    splits = kfold(table, 4, splitter, 0, with_valid=with_valid)
     for split in splits:
-        assert_cold(split, table, recipe)
+        assert_cold(split, table, splitter)
         assert bool(len(split.valid)) == with_valid
     for name, found in keys(table).items():
         tested = [set(found[split.test]) for split in splits]
-        if recipe in ("cold-both", f"cold-{name}"):
+        if splitter in ("cold-both", f"cold-{name}"):
             assert sum(map(len, tested)) == len(set().union(*tested))
-    if recipe == "cold-both":
+    if splitter == "cold-both":
         assert splits[0].groups == len(set(keys(table)["drug"]) - {""}) + len(set(keys(table)["protein"]))
     else:
         assert len(set(np.concatenate([s.test for s in splits]))) == sum(s.sizes["test"] for s in splits)

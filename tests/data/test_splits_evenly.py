@@ -1,4 +1,4 @@
-"""The stratified recipes: groups stay whole, and every part gets its share of every class where groups allow it."""
+"""The stratified splitters: groups stay whole, and every part gets its share of every class where groups allow it."""
 
 from __future__ import annotations
 
@@ -62,20 +62,20 @@ def hits() -> Table:
     return make_table(smiles, targets=(Target("hit", "binary"), Target("other", "binary")), y=y)
 
 
-@pytest.mark.parametrize("recipe", ["scaffold/stratified", "random/stratified"])
-def test_the_recipes_share_every_class_and_leak_nothing(recipe: str, hits: Table):
-    split = split_table(hits, recipe, seed=1)
-    assert split.hash == split_table(hits, recipe, seed=1).hash != split_table(hits, recipe, seed=2).hash
-    assert sum(split.sizes.values()) == 600 and split.recipe == recipe and not split.leaks
+@pytest.mark.parametrize("splitter", ["scaffold/stratified", "random/stratified"])
+def test_the_splitters_share_every_class_and_leak_nothing(splitter: str, hits: Table):
+    split = split_table(hits, splitter, seed=1)
+    assert split.hash == split_table(hits, splitter, seed=1).hash != split_table(hits, splitter, seed=2).hash
+    assert sum(split.sizes.values()) == 600 and split.splitter == splitter and not split.leaks
     for j in range(2):
         for c in (0, 1):
             total = int((hits.y[:, j] == c).sum())
             for part, share in (("train", 0.8), ("valid", 0.1), ("test", 0.1)):
                 assert abs((hits.y[getattr(split, part), j] == c).sum() - share * total) <= 0.2 * share * total + 2
     parents = molecule_keys(hits.smiles, stereo=False).values
-    keys = scaffolds(parents).values if recipe.startswith("scaffold") else parents
+    keys = scaffolds(parents).values if splitter.startswith("scaffold") else parents
     assert not set(keys[split.train]) & set(keys[split.test])
-    for fold in kfold(hits, 5, recipe):
+    for fold in kfold(hits, 5, splitter):
         assert abs((hits.y[fold.test, 0] == 1).sum() - (hits.y[:, 0] == 1).sum() / 5) <= 3
 
 
@@ -86,7 +86,7 @@ def test_a_table_without_classes_is_refused_with_what_to_do():
     assert "scaffold/balanced" in error.value.hint
 
 
-def test_a_part_with_few_of_a_class_is_said_with_the_recipe_that_balances(hits: Table, tmp_path: Path):
+def test_a_part_with_few_of_a_class_is_said_with_the_splitter_that_balances(hits: Table, tmp_path: Path):
     notes = few_of_a_class(hits, split_table(hits, "scaffold/balanced"))
     assert notes and notes[-1].endswith("; the split scaffold/stratified gives each part its share")
     assert "1 row of the rarer class of hit (fewer than 10: 2 targets)" in notes[0]

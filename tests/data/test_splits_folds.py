@@ -45,11 +45,11 @@ def test_parts_are_filled_as_far_as_whole_groups_allow(
         assert filled[k] <= fractions[k] * sum(sizes) + 1 + max(sizes) * (fractions[k] > 0)
 
 
-@pytest.mark.parametrize("recipe", OWN)
-def test_folds_test_every_row_once_and_keep_groups_whole(recipe: str) -> None:
+@pytest.mark.parametrize("splitter", OWN)
+def test_folds_test_every_row_once_and_keep_groups_whole(splitter: str) -> None:
     table = make_table(nci().smiles[::25])
     parents = molecule_keys(table.smiles, stereo=False).values
-    splits = kfold(table, 4, recipe, seed=2)
+    splits = kfold(table, 4, splitter, seed=2)
     tested = np.concatenate([s.test for s in splits])
     assert sorted(tested.tolist()) == sorted(set(range(len(table))) - {o.row for o in splits[0].left_out})
     assert len({s.hash for s in splits}) == 4
@@ -57,7 +57,7 @@ def test_folds_test_every_row_once_and_keep_groups_whole(recipe: str) -> None:
         assert not set(parents[split.test]) & set(parents[np.concatenate([split.train, split.valid])])
         assert (split.valid == splits[(i + 1) % 4].test).all()
         assert split.params["fold"] == i
-    assert len(kfold(table, 2, recipe)[0].valid) == 0
+    assert len(kfold(table, 2, splitter)[0].valid) == 0
 
 
 def test_folds_are_even_and_shuffled() -> None:

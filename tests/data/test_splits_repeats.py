@@ -47,10 +47,10 @@ def test_the_first_repeat_is_the_plain_cross_validation() -> None:
     assert "draws" not in plain[0].params
 
 
-@pytest.mark.parametrize("recipe", ["scaffold/balanced", "scaffold/generic", "cluster/butina"])
-def test_other_groups_stay_whole_too(recipe: str) -> None:
+@pytest.mark.parametrize("splitter", ["scaffold/balanced", "scaffold/generic", "cluster/butina"])
+def test_other_groups_stay_whole_too(splitter: str) -> None:
     table = make_table(nci().smiles[::40])
-    splits = repeated_kfold(table, 2, 3, recipe)
+    splits = repeated_kfold(table, 2, 3, splitter)
     assert {s.groups for s in splits} == {splits[0].groups} and splits[0].groups < len(table)
 
 
@@ -119,4 +119,4 @@ def test_wrong_numbers_are_refused() -> None:
     with pytest.raises(BadValueError, match="repeats is 0"):
         repeated_kfold(make_table(CHAINS), repeats=0)
     with pytest.raises(UnsupportedError, match="scaffold/deepchem"):
-        repeated_kfold(make_table(CHAINS), recipe="scaffold/deepchem")
+        repeated_kfold(make_table(CHAINS), splitter="scaffold/deepchem")

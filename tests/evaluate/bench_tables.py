@@ -34,7 +34,7 @@ def small(n: int = 60, seed: int = 0, kind: str = "regression", **columns: Any) 
 def recipe(*methods: str | dict[str, Any], **more: Any) -> BenchRecipe:
     """One table called ``small``, five folds, those methods."""
     given = [{"name": m} if isinstance(m, str) else m for m in methods]
-    values: dict[str, Any] = {"name": "test", "datasets": ["small"], "split": [{"recipe": "random", "folds": 5}]}
+    values: dict[str, Any] = {"name": "test", "datasets": ["small"], "split": [{"splitter": "random", "folds": 5}]}
     return BenchRecipe.from_dict(values | {"method": given} | more)
 
 

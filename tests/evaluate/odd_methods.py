@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from molgraph.base.contracts import Method, Prediction, State
-from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.base.errors import DataError, UnknownNameError, nearest
 from molgraph.base.search_space import Categorical, Float, Int
 from molgraph.data.table import Table
 
@@ -175,10 +175,10 @@ KNOWN = {cls.name: cls for cls in (Ridge, Early, Steps, Odd)}
 def make(name: str, **params: Any) -> Method:
     """A method of this page."""
     if name not in KNOWN:
-        raise UsageError(f"no model is named {name!r}", hint=nearest(name, KNOWN))
+        raise UnknownNameError(f"no model is named {name!r}", hint=nearest(name, KNOWN))
     for key in params:
         if key not in KNOWN[name].param_names():
-            raise UsageError(f"{name} has no parameter {key!r}", hint=nearest(key, KNOWN[name].param_names()))
+            raise UnknownNameError(f"{name} has no parameter {key!r}", hint=nearest(key, KNOWN[name].param_names()))
     return KNOWN[name](**params)
 
 

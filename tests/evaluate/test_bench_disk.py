@@ -109,7 +109,7 @@ def test_a_cell_that_finds_the_disk_full_stops_the_run_and_is_computed_by_the_ne
     own, when, out = request.getfixturevalue(kind), tmp_path / "full", tmp_path / "out"
     when.touch()
     fills = {"name": "fills", "params": {"how": how, "when": str(when)}}
-    asked = recipe("ridge", fills, split=[{"recipe": "random"}])
+    asked = recipe("ridge", fills, split=[{"splitter": "random"}])
     with pytest.raises(CannotWriteError, match="fills r0-f0-s0") as error:
         run(out, asked, own)
     assert error.value.exit_code == 5 and "the disk is full: free some space" in error.value.hint
@@ -124,8 +124,8 @@ def test_a_cell_that_finds_the_disk_full_stops_the_run_and_is_computed_by_the_ne
 
 @pytest.mark.parametrize("name", [MANIFEST, "claim"])
 def test_a_disk_that_fills_between_cells_stops_the_run_and_keeps_what_is_done(name, forking, tmp_path, monkeypatch):
-    first = recipe("ridge", split=[{"recipe": "random"}])
-    both = recipe("ridge", {"name": "ridge", "label": "more", "params": {"alpha": 2.0}}, split=[{"recipe": "random"}])
+    first = recipe("ridge", split=[{"splitter": "random"}])
+    both = recipe("ridge", {"name": "ridge", "label": "more", "params": {"alpha": 2.0}}, split=[{"splitter": "random"}])
     run(tmp_path, first, forking)
     real = Path.write_text
     if name == "claim":

@@ -32,9 +32,9 @@ RECIPE = {
     "datasets": ["rings", "pairs"],
     "metrics": ["accuracy", "ci", "rmse"],
     "split": [
-        {"recipe": "random/stratified", "folds": 3, "datasets": ["rings"]},
-        {"recipe": "cold-drug", "fractions": [0.7, 0, 0.3], "datasets": ["pairs"]},
-        {"recipe": "cold-both", "folds": 2, "datasets": ["pairs"]},
+        {"splitter": "random/stratified", "folds": 3, "datasets": ["rings"]},
+        {"splitter": "cold-drug", "fractions": [0.7, 0, 0.3], "datasets": ["pairs"]},
+        {"splitter": "cold-both", "folds": 2, "datasets": ["pairs"]},
     ],
     "method": [
         {"name": "mean"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -61,9 +62,9 @@ def test_files_of_others_within_a_benchmark_are_never_deleted(own):
     mine = [own / "plan" / "mine.json", own / "splits" / "small" / "random-1x5" / "mine.csv", own / "notes.txt"]
     for path in mine:
         path.write_text("mine")
-    other = [{"recipe": "random", "folds": 5, "seeds": [1], "label": "random-1x5"}]
+    other = [{"splitter": "random", "folds": 5, "seeds": [1], "label": "random-1x5"}]
     assert go(own, recipe("ridge", split=other)).made == {"ok": 5}, "the split is drawn anew"
-    assert go(own, recipe("ridge", split=[{"recipe": "random", "folds": 2, "label": "random-1x5"}])).made == {"ok": 2}
+    assert go(own, recipe("ridge", split=[{"splitter": "random", "folds": 2, "label": "random-1x5"}])).made == {"ok": 2}
     assert [path.read_text() for path in mine] == ["mine"] * 3
     assert len(list((own / "splits" / "small" / "random-1x5").glob("r0-f*.json"))) == 2
     assert verify_records(own).ok
@@ -77,7 +78,7 @@ def test_a_recipe_or_table_in_the_place_of_what_is_written_is_refused(own, tmp_p
     link = tmp_path / "link.toml"
     link.symlink_to(kept)
     table = [{"name": "small", "path": str(own / "cells" / "mine.csv"), "targets": ["y"]}]
-    split = [{"recipe": "index/file", "params": {"path": str(own / "splits" / "mine.json")}}]
+    split = [{"splitter": "index/file", "params": {"path": str(own / "splits" / "mine.json")}}]
     before = contents(own)
     for wrong, source in (
         (asked, kept), (asked, link), (recipe("ridge", table=table), None), (recipe("ridge", split=split), None)
@@ -85,6 +86,16 @@ def test_a_recipe_or_table_in_the_place_of_what_is_written_is_refused(own, tmp_p
         with pytest.raises(ConflictError, match=r"recipe|link|mine"):
             go(own, wrong, source=source)
     assert contents(own) == before
+
+
+def test_a_folder_of_before_whose_splits_have_a_recipe_goes_on_as_it_is(own):
+    kept = own / "recipe.toml"
+    kept.write_text(kept.read_text().replace("\nsplitter = ", "\nrecipe = "))
+    (mark,) = own.glob("splits/small/*/asked.json")
+    before = contents(own)
+    assert b"\nrecipe = " in before["recipe.toml"] and json.loads(mark.read_text())["recipe"] == "random"
+    assert go(own, recipe("ridge"), source=kept).made == {}, "nothing is drawn or computed anew"
+    assert verify_records(own).ok and contents(own) == before
 
 
 def test_a_run_ends_where_another_begins_with_another_recipe(own, monkeypatch):
@@ -105,7 +116,7 @@ def test_a_run_ends_where_another_begins_with_another_recipe(own, monkeypatch):
 
 def test_the_verb_knows_which_recipe_it_reads(own):
     (own / "recipe.toml").write_text(
-        'name="x"\ndatasets=["chembl2321810"]\n[[split]]\nrecipe="random"\n[[method]]\nname="mean"\n'
+        'name="x"\ndatasets=["chembl2321810"]\n[[split]]\nsplitter="random"\n[[method]]\nname="mean"\n'
     )
     before = contents(own)
     with pytest.raises(ConflictError, match=r"recipe\.toml"):

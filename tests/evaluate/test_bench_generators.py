@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,9 +32,18 @@ RECIPE = {
     "generation": {"draws": 30, "most_train": 40},
     "run": {"jobs": 2},
     "seeds": [0, 1],
-    "split": [{"recipe": "random", "fractions": [0.6, 0.1, 0.3]}],
+    "split": [{"splitter": "random", "fractions": [0.6, 0.1, 0.3]}],
     "generator": [{"name": "ngram"}, {"name": "ngram", "label": "short", "params": {"order": 12, "max_length": 100}}],
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_halves() -> Iterator[None]:
+    """Narrow no interval, as ``test_generation_measures.py`` does; and import what an n-gram needs alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("molgraph.api.benchmarking.IMPORTS", ("molgraph.generate.ngram",))
+        patch.setattr("molgraph.evaluate.generation.board_scores.judge_samples", partial(judge_samples, halves=4))
+        yield
 
 
 @pytest.fixture(scope="module")

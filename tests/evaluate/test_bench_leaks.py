@@ -95,7 +95,7 @@ def auc(out: Path, methods: list[dict], data: dict[str, Table], split: dict) -> 
     return score_records(read_records(out)).groupby(["dataset", "method"])["value"].mean().unstack()
 
 
-FOLDS, ONE = {"recipe": "random", "folds": 3}, {"recipe": "random", "fractions": SHARES}
+FOLDS, ONE = {"splitter": "random", "folds": 3}, {"splitter": "random", "fractions": SHARES}
 HONEST = [{"name": name, "params": params} for name, params in METHODS.items()]
 
 

@@ -63,7 +63,7 @@ def test_a_benchmark_takes_the_file_that_train_takes(frame: pd.DataFrame, tmp_pa
     made = split_table(standardise(read_table(tmp_path / "mine.csv")), "random")  # as `data split` makes it
     made.save(tmp_path / "s.json")
     file = str(tmp_path / "s.json")
-    for split in ({"recipe": "file", "params": {"path": file}}, {"recipe": file}):
+    for split in ({"splitter": "file", "params": {"path": file}}, {"splitter": file}):
         recipe = asked(tmp_path / "mine.csv", split)
         ran = go(tmp_path / "out", recipe, {"mine": read_table(tmp_path / "mine.csv", targets=["y"])})
         assert ran.refusals == () and verify_records(tmp_path / "out").ok
@@ -81,12 +81,12 @@ def test_a_benchmark_takes_the_file_that_train_takes(frame: pd.DataFrame, tmp_pa
 
 
 COLUMNS = [
-    ({"recipe": "column", "params": {"column": "part"}}, {"column-0-0": range(25, 30)}),
-    ({"recipe": "column"}, {"column-0-0": range(25, 30)}),  # the table's split_column
-    ({"recipe": "time", "params": {"column": "day"}}, {"time-0-0": range(27, 30)}),
-    ({"recipe": "column", "folds": 3, "params": {"column": "fold"}},
+    ({"splitter": "column", "params": {"column": "part"}}, {"column-0-0": range(25, 30)}),
+    ({"splitter": "column"}, {"column-0-0": range(25, 30)}),  # the table's split_column
+    ({"splitter": "time", "params": {"column": "day"}}, {"time-0-0": range(27, 30)}),
+    ({"splitter": "column", "folds": 3, "params": {"column": "fold"}},
      {f"column-1x3-0-{k}": range(k, 30, 3) for k in range(3)}),
-    ({"recipe": "column", "params": {"column": "fold", "fold": 2}}, {"column-0-0": range(2, 30, 3)}),
+    ({"splitter": "column", "params": {"column": "fold", "fold": 2}}, {"column-0-0": range(2, 30, 3)}),
 ]  # fmt: skip
 
 
@@ -103,8 +103,8 @@ def test_columns_of_the_users_own(split, tested, frame: pd.DataFrame, tmp_path: 
 
 def test_a_column_of_groups_and_one_that_is_changed(frame: pd.DataFrame, tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "mine.csv", index=False)
-    split = {"recipe": "group", "folds": 3, "params": {"column": "project"}}
-    recipe = asked(tmp_path / "mine.csv", split, {"recipe": "column", "params": {"column": "part"}})
+    split = {"splitter": "group", "folds": 3, "params": {"column": "project"}}
+    recipe = asked(tmp_path / "mine.csv", split, {"splitter": "column", "params": {"column": "part"}})
     _, made = planned(recipe, tmp_path / "out")
     for fold in range(3):
         split = made[f"group-1x3-0-{fold}"]
@@ -118,13 +118,13 @@ def test_a_column_of_groups_and_one_that_is_changed(frame: pd.DataFrame, tmp_pat
 @pytest.mark.parametrize(
     ("split", "words"),
     [
-        ({"recipe": "column", "params": {"column": "fold"}}, "say folds = 3 in the [[split]]"),
-        ({"recipe": "column", "params": {"column": "folt"}}, "did you mean 'fold'?"),
-        ({"recipe": "column", "folds": 5, "params": {"column": "fold"}}, "5 folds were asked for, the split column"),
-        ({"recipe": "column", "folds": 3, "repeats": 2, "params": {"column": "fold"}}, "not drawn anew"),
-        ({"recipe": "column", "folds": 3, "params": {"column": "part"}}, "words, no fold numbers"),
-        ({"recipe": "column", "params": {"column": "fold", "fold": 3}}, "fold is 3"),
-        ({"recipe": "time"}, 'params = { column = "NAME" }'),
+        ({"splitter": "column", "params": {"column": "fold"}}, "say folds = 3 in the [[split]]"),
+        ({"splitter": "column", "params": {"column": "folt"}}, "did you mean 'fold'?"),
+        ({"splitter": "column", "folds": 5, "params": {"column": "fold"}}, "5 folds were asked for, the split column"),
+        ({"splitter": "column", "folds": 3, "repeats": 2, "params": {"column": "fold"}}, "not drawn anew"),
+        ({"splitter": "column", "folds": 3, "params": {"column": "part"}}, "words, no fold numbers"),
+        ({"splitter": "column", "params": {"column": "fold", "fold": 3}}, "fold is 3"),
+        ({"splitter": "time"}, 'params = { column = "NAME" }'),
     ],
 )
 def test_what_a_column_cannot_do_is_said_with_the_way_out(split, words, frame: pd.DataFrame, tmp_path: Path) -> None:
@@ -135,13 +135,13 @@ def test_what_a_column_cannot_do_is_said_with_the_way_out(split, words, frame: p
 def test_ids_of_an_own_table(frame: pd.DataFrame, tmp_path: Path) -> None:
     frame.assign(key=[f"K{i}" for i in range(N)]).to_csv(tmp_path / "mine.csv", index=False)
     split_table(read_table(tmp_path / "mine.csv", id="key"), "random").save(tmp_path / "s.json")
-    split = {"recipe": str(tmp_path / "s.json")}
+    split = {"splitter": str(tmp_path / "s.json")}
     assert not planned(asked(tmp_path / "mine.csv", split, id="key"), tmp_path / "out")[0].refused
     assert "(--id)" in planned(asked(tmp_path / "mine.csv", split), tmp_path / "out")[0].refused
 
 
 def test_the_short_name_of_a_split_is_told_in_full(tmp_path: Path) -> None:
-    recipe = asked(tmp_path / "x.csv", {"recipe": "scaffold"})
+    recipe = asked(tmp_path / "x.csv", {"splitter": "scaffold"})
     assert recipe.split[0].name == "scaffold-balanced" and BenchRecipe.from_dict(recipe.model_dump()) == recipe
 
 
@@ -157,21 +157,21 @@ def test_weights_features_and_censored_labels_of_an_own_table(frame: pd.DataFram
     more = {"w": np.arange(N) + 1.0, "pH": np.arange(N) % 5, "sign": np.where(np.arange(N) % 10, "=", ">")}
     frame.assign(**more).to_csv(tmp_path / "m.csv", index=False)
     reads = {"weight": "w", "features": ["pH"]}
-    table = read_own_table(asked(tmp_path / "m.csv", {"recipe": "random"}, **reads).table[0])
+    table = read_own_table(asked(tmp_path / "m.csv", {"splitter": "random"}, **reads).table[0])
     assert table.weights.tolist() == more["w"].tolist() and table.feature_names == ("pH",)
     for qualifiers, lost in (("drop", 3), ("strip", 0)):
         own = {"censoring": "sign", "qualifiers": qualifiers}
-        table = read_own_table(asked(tmp_path / "m.csv", {"recipe": "random"}, **own).table[0])
+        table = read_own_table(asked(tmp_path / "m.csv", {"splitter": "random"}, **own).table[0])
         assert np.isnan(table.y[:, 0]).sum() == lost and len(table) == N
         fate = "were taken out" if lost else "are read as if they were exact"
         assert table.notes == (f"3 of {N} labels are censored and {fate}",)
-    asks = asked(tmp_path / "m.csv", {"recipe": "random", "folds": 3}, qualifiers="strip", censoring="sign")
+    asks = asked(tmp_path / "m.csv", {"splitter": "random", "folds": 3}, qualifiers="strip", censoring="sign")
     made = BenchmarkResult(go(tmp_path / "run", asks, {"mine": table}))
     report = gather(made.records, made.scores, slices=False)
     write_record(made.records, made.scores, report, tmp_path / "record")
     for board in (*report.boards, *read_record(tmp_path / "record").boards):
         assert f"{N} rows; 3 of {N} labels are censored and are read as if they were exact" in repr(board).splitlines()
     with pytest.raises(LabelError, match="'mine' has 3"):
-        read_own_table(asked(tmp_path / "m.csv", {"recipe": "random"}, censoring="sign").table[0])
+        read_own_table(asked(tmp_path / "m.csv", {"splitter": "random"}, censoring="sign").table[0])
     with pytest.raises(CellError, match="'train'"):
-        read_own_table(asked(tmp_path / "m.csv", {"recipe": "random"}, censoring="part").table[0])
+        read_own_table(asked(tmp_path / "m.csv", {"splitter": "random"}, censoring="part").table[0])

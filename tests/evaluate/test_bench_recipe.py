@@ -17,7 +17,7 @@ from molgraph.evaluate.benchmark.cells import Cell, cell_key, in_order
 from molgraph.evaluate.benchmark.plan import check_recipe
 from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe
 
-LEAST = {"name": "a", "datasets": ["x", "y"], "split": [{"recipe": "random"}], "method": [{"name": "mean"}]}
+LEAST = {"name": "a", "datasets": ["x", "y"], "split": [{"splitter": "random"}], "method": [{"name": "mean"}]}
 
 
 def made(**change: object) -> BenchRecipe:
@@ -53,7 +53,7 @@ def test_headline_boards_have_the_methods_that_they_must_have():
     for name, rows in (("moleculenet", plain), ("adme", plain | costly)):
         recipe = BenchRecipe.from_toml(recipe_path(name))
         assert rows <= {m.row for m in recipe.method}
-        assert {s.recipe for s in recipe.split} >= {"scaffold/balanced", "cluster/butina", "random"}
+        assert {s.splitter for s in recipe.split} >= {"scaffold/balanced", "cluster/butina", "random"}
         assert len({m.search.trials for m in recipe.method if m.search}) <= 1, "equal trials"
 
 
@@ -72,14 +72,14 @@ def test_headline_boards_have_the_methods_that_they_must_have():
         ({"table": [{"name": "x", "path": "p", "targets": []}]}, BadValueError, "names no targets"),
         ({"table": [{"name": "", "path": "p", "targets": ["y"]}]}, BadValueError, "table.0.name"),
         ({"method": [{"name": "mean"}, {"name": "mean"}]}, BadValueError, "methods are called 'mean'"),
-        ({"split": [{"recipe": "random"}, {"recipe": "random"}]}, BadValueError, "splits are called 'random'"),
-        ({"split": [{"recipe": "random", "folds": 5, "seeds": [0, 1]}]}, BadValueError, "one seed"),
-        ({"split": [{"recipe": "random", "repeats": 5}]}, BadValueError, "repeats need folds"),
-        ({"split": [{"recipe": "random", "seeds": [1, 1]}]}, BadValueError, "split.0.seeds: 1"),
-        ({"split": [{"recipe": "random", "fractions": [0.9, 0.1, 0.0]}]}, BadValueError, "fractions"),
-        ({"split": [{"recipe": "random", "fractions": [0.5, 0.1, 0.1]}]}, BadValueError, "fractions"),
-        ({"split": [{"recipe": "random", "folds": 2, "repeats": 10**9}]}, BadValueError, "1000000000 times"),
-        ({"split": [{"recipe": "random", "datasets": ["z"]}]}, BadValueError, "'z'"),
+        ({"split": [{"splitter": "random"}, {"splitter": "random"}]}, BadValueError, "splits are called 'random'"),
+        ({"split": [{"splitter": "random", "folds": 5, "seeds": [0, 1]}]}, BadValueError, "one seed"),
+        ({"split": [{"splitter": "random", "repeats": 5}]}, BadValueError, "repeats need folds"),
+        ({"split": [{"splitter": "random", "seeds": [1, 1]}]}, BadValueError, "split.0.seeds: 1"),
+        ({"split": [{"splitter": "random", "fractions": [0.9, 0.1, 0.0]}]}, BadValueError, "fractions"),
+        ({"split": [{"splitter": "random", "fractions": [0.5, 0.1, 0.1]}]}, BadValueError, "fractions"),
+        ({"split": [{"splitter": "random", "folds": 2, "repeats": 10**9}]}, BadValueError, "1000000000 times"),
+        ({"split": [{"splitter": "random", "datasets": ["z"]}]}, BadValueError, "'z'"),
         ({"reference": "rf"}, BadValueError, "reference 'rf'"),
         ({"method": [{"name": "mean", "skip": ["z"]}]}, BadValueError, "'z'"),
         ({"datasets": ["x", "x"]}, BadValueError, "'x'"),
@@ -118,9 +118,17 @@ VALUES = st.recursive(
 def test_a_recipe_comes_back_from_its_toml(params, title, seed):
     methods = [{"name": "mean", "params": params, "search": {"fraction": 0.25}}, {"name": "knn", "label": "k"}]
     quoted = dict.fromkeys(("dataset", "split", "method", "metric", "protocol", "source"), "q") | {"value": 0.5}
-    folds = {"recipe": "random", "folds": 5, "repeats": 2, "params": params}
+    folds = {"splitter": "random", "folds": 5, "repeats": 2, "params": params}
     recipe = made(title=title, method=methods, split=[folds], seeds=[seed], quoted=[quoted], run={"jobs": 3})
     assert BenchRecipe.from_dict(tomllib.loads(recipe.to_toml())) == recipe
+
+
+@pytest.mark.parametrize("asked", ["random", "scaffold", "rows.json"])
+def test_a_stored_recipe_may_have_the_splitters_former_name(asked):
+    old, new = made(split=[{"recipe": asked}]), made(split=[{"splitter": asked}])
+    assert old == new and "\nrecipe = " not in old.to_toml()
+    with pytest.raises(UnknownNameError, match="recipe"):
+        made(split=[{"splitter": asked, "recipe": "random"}])
 
 
 def test_a_key_depends_on_everything_that_predictions_depend_on():
@@ -156,7 +164,7 @@ def test_resolved_parameters_have_the_defaults_of_what_they_name():
 
 
 def test_cheap_methods_and_small_datasets_come_first_and_folds_stay_together():
-    splits = [{"recipe": "random", "folds": 2}, {"recipe": "scaffold/deepchem"}]
+    splits = [{"splitter": "random", "folds": 2}, {"splitter": "scaffold/deepchem"}]
     recipe = made(split=splits, method=[{"name": "mean"}, {"name": "dmpnn"}])
     labels = [s.name for s in recipe.split]
     cells = [
@@ -172,8 +180,8 @@ def test_cheap_methods_and_small_datasets_come_first_and_folds_stay_together():
 
 
 def test_names_of_splits_and_the_parts_they_stand_for():
-    splits = [{"recipe": "scaffold/deepchem", "seeds": [3, 4]}, {"recipe": "random", "folds": 2, "repeats": 2}]
-    recipe = made(split=[*splits, {"recipe": "random", "label": "r", "method_seeds": [7]}], seeds=[0, 1])
+    splits = [{"splitter": "scaffold/deepchem", "seeds": [3, 4]}, {"splitter": "random", "folds": 2, "repeats": 2}]
+    recipe = made(split=[*splits, {"splitter": "random", "label": "r", "method_seeds": [7]}], seeds=[0, 1])
     assert [s.name for s in recipe.split] == ["scaffold-deepchem", "random-2x2", "r"]
     assert [s.parts for s in recipe.split] == [[(0, 0), (1, 0)], [(0, 0), (0, 1), (1, 0), (1, 1)], [(0, 0)]]
     assert [recipe.seeds_of(s) for s in recipe.split] == [(0, 1), (0, 1), (7,)]

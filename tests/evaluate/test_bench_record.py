@@ -56,6 +56,7 @@ def folds_of(record: str, *, builtin: bool, out: Path) -> tuple[dict[tuple, str]
     return scores.drop_duplicates(keys).set_index(keys)["split_hash"].to_dict(), found
 
 
+@pytest.mark.slow
 def test_published_records_stand_on_the_folds_of_today(tmp_path: Path) -> None:
     known, found = folds_of("quality", builtin=True, out=tmp_path)
     assert known == found and len(found) == 5

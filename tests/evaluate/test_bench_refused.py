@@ -28,7 +28,7 @@ ODD_PARTS = [
 def test_a_split_that_cannot_divide_a_dataset_is_refused_alone(tmp_path):
     one_scaffold = make_table([f"c1ccccc1{'C' * n}" for n in range(40)], targets=(Target("y"),), y=np.arange(40.0))
     tables = {"odd": one_scaffold, "small": small()}
-    splits = [{"recipe": "random", "folds": 2}, {"recipe": "scaffold/balanced"}]
+    splits = [{"splitter": "random", "folds": 2}, {"splitter": "scaffold/balanced"}]
     asked = recipe("ridge", datasets=list(tables), split=splits)
     dry = go(tmp_path, asked, tables, dry_run=True)
     ran = go(tmp_path, asked, tables)
@@ -61,7 +61,7 @@ def test_a_library_that_is_not_there_is_said_before_the_first_cell(tmp_path, mon
 def test_rows_that_no_split_holds_are_counted_by_reason(tmp_path):
     smiles = [*small(40).smiles, "C1CC", "c1cccc1N(=O)=O=O", "", "CCN(C)(C)(C)C"]
     table = make_table(smiles, targets=(Target("y"),), y=np.arange(44.0))
-    split = [{"recipe": "random", "folds": 2}, {"recipe": "scaffold/balanced"}]
+    split = [{"splitter": "random", "folds": 2}, {"splitter": "scaffold/balanced"}]
     ran = go(tmp_path, recipe("ridge", split=split), {"small": table}, only={"fold": ["0"], "method": ["ridge"]})
     assert ran.unused == ("small: 40 of 44 rows; 3 cannot be read, 1 no molecule",)
     problem = read_records(tmp_path).problems["small"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ from typer.testing import CliRunner
 from molgraph.base.contracts import Target
 from molgraph.base.errors import EmptyError, MissingFileError
 from molgraph.evaluate.benchmark.report import report_page, write_bench_report
-from molgraph.evaluate.benchmark.report_data import BenchReport
+from molgraph.evaluate.benchmark.report_data import BenchReport, positions_of
 from molgraph.evaluate.benchmark.report_markdown import leaderboard
+from molgraph.evaluate.benchmark.report_rows import sentences
 from molgraph.evaluate.benchmark.report_slices import EDGES, Slices
 from tests.evaluate.bench_scores import failed, made_up
 from tests.evaluate.bench_tables import small, three_and_a_failure
@@ -196,3 +198,17 @@ def test_in_a_real_browser_tables_sort_and_nothing_is_asked_of_a_network(browser
         assert browser.execute_script(names) == [*expected, "broken", "Paper's"]  # who has no number stays below
     browser.set_window_size(500, 800)
     assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_board_says_where_positions_of_atoms_come_from() -> None:
+    def cell(method: str, *notes: str, dataset: str = "a") -> Any:
+        return SimpleNamespace(dataset=dataset, split="random", method=method), {"notes": notes}
+
+    done = [cell("schnet", "other", "geometry as given in the table"), cell("mean"), cell("schnet", dataset="b")]
+    done += [cell("conformers", "geometry made here: 1 conformer a molecule")]
+    found = positions_of(SimpleNamespace(done=done), "a", "random")  # type: ignore[arg-type]
+    assert found == {"schnet": "as given in the table", "conformers": "made here: 1 conformer a molecule"}
+    report = in_memory(made_up({"a": 1.0, "b": 1.3}))
+    board = replace(report.boards[0], positions=found)
+    assert "Positions of atoms that schnet reads: as given in the table." in sentences(board)
+    assert not any("Positions" in line for line in sentences(report.boards[0]))

@@ -20,7 +20,7 @@ from molgraph.evaluate.benchmark.result import BenchmarkResult
 from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records, stored_scores
 from molgraph.evaluate.benchmark.verify import verify_records
-from tests.evaluate.bench_tables import go, plain, recipe, small
+from tests.evaluate.bench_tables import engine, go, plain, recipe, small
 from tests.evaluate.odd_methods import Ridge
 
 ENDS = {
@@ -63,7 +63,7 @@ def test_a_cell_that_ends_badly_is_a_row_that_says_how(ended, how):
 
 
 def test_a_method_may_leave_out_a_split(tmp_path):
-    splits = [{"recipe": "random", "folds": 2, "label": label} for label in ("a", "b")]
+    splits = [{"splitter": "random", "folds": 2, "label": label} for label in ("a", "b")]
     ran = go(tmp_path, recipe("ridge", {"name": "ridge", "label": "other", "skip": ["b"]}, split=splits))
     scores = score_records(read_records(tmp_path))
     assert {*zip(scores["split"], scores["method"], strict=True)} == {("a", "ridge"), ("a", "other"), ("b", "ridge")}
@@ -176,7 +176,8 @@ def test_two_runs_share_a_folder(tmp_path):
     asked = recipe({"name": "odd", "params": {"how": "slow", "log": log}}, seeds=[0, 1, 2])
     found: list = []
     runs = [
-        threading.Thread(target=lambda: found.append(go(tmp_path / "out", asked, engine="local"))) for _ in range(2)
+        threading.Thread(target=lambda each=each: found.append(go(tmp_path / "out", asked, engine=each)))
+        for each in ("local", engine())
     ]
     for run in runs:
         run.start()
@@ -216,9 +217,9 @@ QUOTED = {
     ("change", "kind", "word"),
     [
         ({"datasets": ["smal"]}, UnknownNameError, "'smal'"),
-        ({"split": [{"recipe": "scafold/balanced"}]}, UnknownNameError, "'scafold/balanced'"),
-        ({"split": [{"recipe": "random", "params": {"sed": 1}}]}, UnknownNameError, "'sed'"),
-        ({"split": [{"recipe": "scaffold/deepchem", "folds": 5}]}, UnsupportedError, "'scaffold/deepchem'"),
+        ({"split": [{"splitter": "scafold/balanced"}]}, UnknownNameError, "'scafold/balanced'"),
+        ({"split": [{"splitter": "random", "params": {"sed": 1}}]}, UnknownNameError, "'sed'"),
+        ({"split": [{"splitter": "scaffold/deepchem", "folds": 5}]}, UnsupportedError, "'scaffold/deepchem'"),
         ({"metrics": ["rmsee"]}, UnknownNameError, "'rmsee'"),
         ({"quoted": [QUOTED | {"dataset": "smal"}]}, UnknownNameError, "dataset 'smal'"),
         ({"quoted": [QUOTED | {"split": "random-1x4"}]}, UnknownNameError, "'random-1x4'"),
@@ -251,7 +252,7 @@ def test_what_nobody_knows_is_refused_before_anything_runs(tmp_path, change, kin
     ],
 )
 def test_wrong_options_are_answered_with_the_nearest_ones(tmp_path, options, word):
-    split = [{"recipe": "random", "folds": 5}, {"recipe": "random", "label": "whole"}]
+    split = [{"splitter": "random", "folds": 5}, {"splitter": "random", "label": "whole"}]
     with pytest.raises(UnknownNameError, match=word):
         go(tmp_path / "out", recipe("ridge", split=split, seeds=[0, 1]), **options)
     assert not (tmp_path / "out").exists()

@@ -37,7 +37,7 @@ def test_a_search_sees_training_rows_alone(tmp_path):
 
 def test_test_labels_change_nothing_but_the_scores(tmp_path):
     """The same split, with the labels of its test rows taken away: the same parameters, the same predictions."""
-    asked = recipe({"name": "ridge", "search": SEARCH}, split=[{"recipe": "random", "seeds": [0]}])
+    asked = recipe({"name": "ridge", "search": SEARCH}, split=[{"splitter": "random", "seeds": [0]}])
     go(tmp_path / "a", asked)
     split = Split.load(file_of_split(tmp_path / "a", "small", "random", 0, 0))
     y = small().y.copy()
@@ -85,7 +85,7 @@ def test_a_search_is_the_same_each_time_and_another_for_another_seed(tmp_path):
 def test_methods_that_stop_early_get_a_tenth_of_the_training_rows(tmp_path):
     log = tmp_path / "log"
     early = {"name": "early", "params": {"log": str(log)}}
-    splits = [{"recipe": "random", "folds": 5}, {"recipe": "random", "label": "with-valid"}]
+    splits = [{"splitter": "random", "folds": 5}, {"splitter": "random", "label": "with-valid"}]
     go(tmp_path / "out", recipe(early, split=splits), only={"fold": ["0"]})
     fits = [json.loads(line) for line in log.read_text().splitlines() if "fit" in line]
     assert sorted((len(fit["fit"]), fit["valid"]) for fit in fits) == [(43, 5), (48, 6)]
@@ -106,7 +106,7 @@ def test_a_feature_that_knows_the_labels_of_test_rows_alone_does_not_help(tmp_pa
     """Labels are noise, and a feature is the label in the test rows, zero elsewhere: who learns from it has peeked."""
     rng, n = np.random.default_rng(0), 200
     y = rng.normal(size=n)
-    split = [{"recipe": "random", "seeds": [0]}]
+    split = [{"splitter": "random", "seeds": [0]}]
     asked = recipe("ridge", {"name": "ridge", "label": "searched", "search": SEARCH}, split=split)
     go(tmp_path / "a", asked, {"small": noise(y, np.zeros(n))})
     known = Split.load(file_of_split(tmp_path / "a", "small", "random", 0, 0))
@@ -120,7 +120,7 @@ def test_a_feature_that_knows_the_labels_of_test_rows_alone_does_not_help(tmp_pa
 
 def test_a_feature_that_knows_all_labels_does_help(tmp_path):
     y = np.random.default_rng(0).normal(size=200)
-    go(tmp_path, recipe("ridge", split=[{"recipe": "random"}]), {"small": noise(y, y)})
+    go(tmp_path, recipe("ridge", split=[{"splitter": "random"}]), {"small": noise(y, y)})
     value = score_records(read_records(tmp_path)).query("metric == 'rmse'")["value"].item()
     assert value < 0.1, "or the test above could not fail"
 

@@ -29,7 +29,7 @@ NAN = float("nan")
 
 def asked(*methods: str, **more: object) -> BenchRecipe:
     """A recipe of those methods on the dataset of the made-up scores."""
-    split = [{"recipe": "random", "folds": 5, "repeats": 5}]
+    split = [{"splitter": "random", "folds": 5, "repeats": 5}]
     values = {"name": "x", "datasets": ["esol"], "split": split, "method": [{"name": name} for name in methods]}
     return BenchRecipe.from_dict(values | more)
 
@@ -68,11 +68,11 @@ def test_a_board_says_who_leads_by_how_much_and_what_it_costs() -> None:
 def test_test_over_training_rows_are_those_of_the_recipe_whatever_was_run() -> None:
     rows = made_up(METHODS).query("fold < 2")
     split = str(rows["split"].iloc[0])
-    plan = asked("gp").model_copy(update={"split": (BenchSplit(recipe="random", label=split, folds=5, repeats=5),)})
+    plan = asked("gp").model_copy(update={"split": (BenchSplit(splitter="random", label=split, folds=5, repeats=5),)})
     assert make_boards(rows, plan)[0].ranking.test_over_train == 0.25
-    assert BenchSplit(recipe="cold-both", folds=3).test_over_train == 0.25, "a ninth of the pairs, by four ninths"
-    assert BenchSplit(recipe="cold-drug", folds=3).test_over_train == 0.5
-    assert BenchSplit(recipe="random").test_over_train == pytest.approx(1 / 9)
+    assert BenchSplit(splitter="cold-both", folds=3).test_over_train == 0.25, "a ninth of the pairs, by four ninths"
+    assert BenchSplit(splitter="cold-drug", folds=3).test_over_train == 0.5
+    assert BenchSplit(splitter="random").test_over_train == pytest.approx(1 / 9)
 
 
 def test_failed_cells_are_rows_and_their_method_is_not_ranked() -> None:
@@ -259,7 +259,7 @@ def test_a_single_fold_makes_nobody_first():
 
 
 def test_a_table_of_ones_own_may_say_which_difference_matters() -> None:
-    values = {"name": "t", "datasets": ["mine"], "split": [{"recipe": "random", "folds": 5, "repeats": 5}]}
+    values = {"name": "t", "datasets": ["mine"], "split": [{"splitter": "random", "folds": 5, "repeats": 5}]}
     said = {}
     for margin in (None, 0.2, 0.001):
         table = {"name": "mine", "path": "mine.csv", "targets": ["y"]} | ({} if margin is None else {"margin": margin})

@@ -31,7 +31,7 @@ from tests.evaluate.bench_tables import go, recipe
 pytestmark = pytest.mark.slow
 
 METHODS = {"mean": 1.9, "rf": 1.0, "knn": 0.9}
-SPLITS = [{"recipe": "random", "folds": 5}, {"recipe": "scaffold/deepchem", "label": "rare", "seeds": [0]}]
+SPLITS = [{"splitter": "random", "folds": 5}, {"splitter": "scaffold/deepchem", "label": "rare", "seeds": [0]}]
 
 
 def predicted(scores: pd.DataFrame, method: str, n: int, of: int, fold: int = 0, task: str = "y") -> pd.DataFrame:
@@ -216,7 +216,7 @@ def test_errors_stand_beside_r2_spearman_and_the_fold_error_of_logarithms() -> N
     main = next(board for board in boards if board.primary)
     assert all(board.beside.empty for board in boards if board is not main)
     recipe_of = BenchRecipe.from_dict(
-        {"name": "x", "datasets": ["adme_hlm"], "split": [{"recipe": "random"}], "method": [{"name": "mean"}]}
+        {"name": "x", "datasets": ["adme_hlm"], "split": [{"splitter": "random"}], "method": [{"name": "mean"}]}
     )
     target = "LOG HLM_CLint (mL/min/kg)"
     found = make_boards(scores.assign(target=target), recipe_of, primary={"adme_hlm": ["mae"]})

@@ -14,7 +14,9 @@ from pipelines.generation.samples import OF_DATA, SAMPLES, samples_of
 STORED = json.loads((Path(__file__).parent / "moses_metrics.json").read_text("utf-8"))["samples"]
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.data] * (n in OF_DATA)) for n in SAMPLES])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.data, pytest.mark.slow] * (n in OF_DATA)) for n in SAMPLES]
+)
 def test_values_are_those_of_moses(name: str) -> None:
     parts, stored = samples_of(name), dict(STORED[name])
     del stored["chemnet"]

@@ -171,6 +171,7 @@ def test_a_module_that_hangs_at_import_is_refused(tmp_path: Path, monkeypatch: p
         make_own("hangs_at_import:Model")
 
 
+@pytest.mark.slow
 def test_a_module_that_forks_and_prints_at_import_leaves_one_process(tmp_path: Path) -> None:
     (tmp_path / "forks.py").write_text("import os\nos.fork()\nprint('noise')\n\ndef mean(x, y, t):\n    return [0]\n")
     code = "from molgraph.auxiliary.own_method import make_own; make_own('forks:mean'); print('made')"

@@ -27,7 +27,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("bench") / "run"
     forest = {"name": "ridge", "label": "random_forest"}
     noisy = [{"name": "ridge", "label": f"noise{n}", "params": {"noise": float(n)}} for n in (1, 3)]
-    split = [{"recipe": "scaffold/deepchem", "fractions": (0.6, 0.0, 0.4)}]
+    split = [{"splitter": "scaffold/deepchem", "fractions": (0.6, 0.0, 0.4)}]
     table = load_dataset("chembl2321810").table
     go(out, recipe(forest, *noisy, split=split, metrics=["mae"]), tables={"small": table})
     return out
@@ -87,7 +87,7 @@ def test_molecules_and_proteins_of_pairs_are_drawn_apart(tmp_path: Path) -> None
     pairs = {"drug": np.repeat([f"C{'C' * i}O" for i in range(n)], n), "protein": proteins * n, "y": level.ravel()}
     table = molgraph.read_table(pd.DataFrame(pairs), smiles="drug", sequence="protein", targets=["y"])
     rows = [{"name": "ridge", "label": "line"}, {"name": "ridge", "label": "flat", "params": {"alpha": 1e9}}]
-    split = [{"recipe": "random", "fractions": (0.5, 0.0, 0.5)}]
+    split = [{"splitter": "random", "fractions": (0.5, 0.0, 0.5)}]
     go(tmp_path / "run", recipe(*rows, split=split, metrics=["mae"]), tables={"small": table})
     records = read_records(tmp_path / "run")
     (board,) = write_bench_report(tmp_path / "run").boards

@@ -24,7 +24,7 @@ from molgraph.data.sources.builtin import chembl2321810
 from molgraph.data.splits import split_table
 from molgraph.data.table import Entities, Table, make_table
 from molgraph.evaluate import split_report as module
-from molgraph.evaluate.split_report import RECIPES, Xray, xray
+from molgraph.evaluate.split_report import SPLITTERS, Xray, xray
 from molgraph.evaluate.split_summary import find_shifts
 
 
@@ -43,10 +43,10 @@ def found(table: Table) -> Xray:
     return xray(table, title="a & b")
 
 
-def test_every_recipe_asks_its_own_question(found: Xray) -> None:
+def test_every_splitter_asks_its_own_question(found: Xray) -> None:
     frame = found.to_frame()
-    assert frame["split"].tolist() == list(RECIPES)
-    assert (frame["asks"].str.len() > 20).all() and frame["asks"].nunique() >= len(RECIPES)
+    assert frame["split"].tolist() == list(SPLITTERS)
+    assert (frame["asks"].str.len() > 20).all() and frame["asks"].nunique() >= len(SPLITTERS)
     assert (frame["train"] + frame["valid"] + frame["test"] + frame["left_out"] == found.n_rows).all()
 
 
@@ -85,7 +85,7 @@ def test_scaffold_splits_lie_further_from_training_than_random_ones(found: Xray)
 
 def test_shifts_are_scipys_and_numpys(table: Table, found: Xray) -> None:
     frame = found.shifts_frame()
-    assert len(frame) == 3 * len(RECIPES)
+    assert len(frame) == 3 * len(SPLITTERS)
     for part in found.parts:
         train, test = table.y[part.split.train, 0], table.y[part.split.test, 0]
         shift = part.shifts[0]
@@ -117,7 +117,7 @@ def test_a_shift_that_matters_is_said_in_words() -> None:
     assert shift.level["train"] == 1 and shift.level["test"] == 0.5 and np.isnan(shift.size)
 
 
-def test_a_recipe_that_cannot_divide_a_table_is_a_row_that_says_so() -> None:
+def test_a_splitter_that_cannot_divide_a_table_is_a_row_that_says_so() -> None:
     found = xray(make_table(["CCO", "OCC", "CCN", "CCC", "CCCC", "C"]), ["random", "scaffold/deepchem"],
                  fractions=(0.6, 0.0, 0.4))  # fmt: skip
     assert found.parts[0].split is not None and found.parts[1].split is None
@@ -168,7 +168,7 @@ def test_the_page_needs_nothing_else_and_escapes_names(found: Xray, tmp_path: Pa
         "http://www.w3", ""
     )
     assert "<b>hard</b>" not in page and "&lt;b&gt;hard" in page and "X-ray of a &amp; b" in page
-    assert all(name in page for name in RECIPES) and "nan" not in re.sub(r"base64,[^\"]*", "", page)
+    assert all(name in page for name in SPLITTERS) and "nan" not in re.sub(r"base64,[^\"]*", "", page)
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ def same(a: GraphStore, b: GraphStore) -> bool:
 
 
 def test_a_kept_corpus_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table, valid = series(60), make_table(["OC1CCCC1", "CC(N)C(=O)O", "not a molecule", "C1CC[Se]C1"])
+    table, valid = series(30), make_table(["OC1CCCC1", "CC(N)C(=O)O", "not a molecule", "C1CC[Se]C1"])
     read = [0]
     decompose = jtvae_corpus.read_corpus
 

@@ -86,7 +86,9 @@ def test_a_killed_training_goes_on_exactly(stop_after: int, tmp_path: Path, monk
     goes_on_exactly(small, {"dropout": 0.2}, NextToken, stop_after, tmp_path, monkeypatch)
 
 
-@pytest.fixture(scope="module", params=["gru", "lstm", "s4"])
+@pytest.fixture(
+    scope="module", params=["gru", *(pytest.param(each, marks=pytest.mark.slow) for each in ("lstm", "s4"))]
+)
 def fluent(request: pytest.FixtureRequest) -> LanguageGenerator:
     """A generator that has learned three molecules by heart."""
     molecules = ["CCO"] * 30 + ["c1ccccc1"] * 20 + ["CC(=O)N"] * 10

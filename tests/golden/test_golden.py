@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from molgraph.data.graph_cache import Graphs
+from molgraph.base.run_config import RunConfig
+from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.graph_io import MANIFEST, load_store
 from molgraph.data.standardise import standardise
 from molgraph.train.golden_predictions import SAMPLES_TOLERANCE
@@ -55,10 +56,16 @@ def test_golden_store(folder, model, index):
     assert ("index" in json.loads((FOLDER / folder / MANIFEST).read_text())["body"]) == index
     store, loaded = load_store(FOLDER / folder), load_model(FOLDER / model)
     table = standardise(questions(loaded), loaded.standardiser)
-    found = loaded.method.predict_graphs(table, [Graphs(store, np.arange(len(store)))])
+    found = loaded.method.predict_graphs(table, [CachedGraphs(store, np.arange(len(store)))])
     same(found.value.tolist(), EXPECTED[model])
     assert store.spec == loaded.method.graph_inputs()[0].spec
     assert list(found.ok) == list(store.status == "ok") and 3 < found.ok.sum() < len(store)
+
+
+def test_a_card_of_before_has_a_recipe_that_trains_again():
+    """The splitter was called ``recipe`` in it."""
+    stored = load_model(FOLDER / "0.1.0-pair.mgm").card.recipe
+    assert "recipe" in stored["split"] and RunConfig.from_dict(stored).split.splitter == "random"
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import fnmatch
 from collections.abc import Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -49,6 +50,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "evaluate/generation/report*.py",
         "chem/draw.py",
     ),
+    "ase": ("api/ase.py",),
     "botorch": ("generate/searches/bayes.py",),
     "chemprop": ("auxiliary/peers/chemprop.py",),
     "catboost": ("auxiliary/maplight.py",),
@@ -60,6 +62,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "optuna": ("evaluate/benchmark/search.py",),
 }
 LATE = (
+    "ase",
     "botorch",
     "deepchem",
     "lightning",
@@ -73,6 +76,12 @@ LATE = (
 NO_TORCH = ("base", "chem")
 # What a method can do is declared in base/contracts.py and asked for by isinstance or as an attribute.
 CAPABILITIES = ("members", "curves", "graphs", "threads", "store", "seed", "encoder", "method", "predict")
+
+
+@cache
+def parse(source: str) -> ast.Module:
+    """The tree of a source, which several rules read."""
+    return ast.parse(source)
 
 
 def imports(tree: ast.AST, *, annotations: bool = False) -> list[tuple[str, bool]]:
@@ -101,7 +110,7 @@ def imports(tree: ast.AST, *, annotations: bool = False) -> list[tuple[str, bool
 
 def sniffed(source: str) -> list[str]:
     """Capabilities that a module looks for with ``getattr`` or ``hasattr``."""
-    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and len(node.args) > 1]
+    calls = [node for node in ast.walk(parse(source)) if isinstance(node, ast.Call) and len(node.args) > 1]
     asked = [call.args[1] for call in calls if _called(call) in ("getattr", "hasattr")]
     return [word.value for word in asked if isinstance(word, ast.Constant) and word.value in CAPABILITIES]
 
@@ -119,13 +128,13 @@ def floor_of(path: str) -> str:
 def breaches(path: str, source: str) -> list[str]:
     """What a file of the package imports against the layering; ``path`` counts from the package's folder."""
     if path == "__init__.py":
-        at_top = [name for name, top in imports(ast.parse(source)) if top]
+        at_top = [name for name, top in imports(parse(source)) if top]
         light = ("typing.", "__future__.", "molgraph.base.")
         return [f"{path}: imports {name} at its top" for name in at_top if not name.startswith(light)]
     if "/" not in path and path.removesuffix(".py") not in TOP:
         return [f"{path}: say in TOP to which layer it belongs"]
     floor, found = floor_of(path), []
-    for name, top in imports(ast.parse(source)):
+    for name, top in imports(parse(source)):
         library, *rest = name.split(".")
         if not library:
             found.append(f"{path}: imports {name} relatively: write the full name")
@@ -232,7 +241,7 @@ def circle(sources: Mapping[str, str]) -> list[str]:
     modules = {module_of(path) for path in sources}
     graph: dict[str, set[str]] = {}
     for path, source in sources.items():
-        names = [name for name, _ in imports(ast.parse(source), annotations=True)]
+        names = [name for name, _ in imports(parse(source), annotations=True)]
         found = {name if name in modules else name.rpartition(".")[0] for name in names}
         graph[module_of(path)] = found & modules
     try:
@@ -267,7 +276,7 @@ def test_a_planted_circle_is_seen(back: str) -> None:
 
 
 def test_the_registry_imports_nothing_of_molgraph_but_base(root: Path) -> None:
-    found = imports(ast.parse((root / "molgraph" / "base" / "registry.py").read_text("utf-8")), annotations=True)
+    found = imports(parse((root / "molgraph" / "base" / "registry.py").read_text("utf-8")), annotations=True)
     ours = [name for name, _ in found if name.split(".")[0] == "molgraph"]
     assert ours and all(name.startswith("molgraph.base.") for name in ours)
 

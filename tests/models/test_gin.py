@@ -11,7 +11,7 @@ from torch_geometric.nn import GINConv, GINEConv, global_add_pool
 from molgraph.base.registry import get
 from molgraph.data.batch import collate
 from molgraph.data.featurize import featurize
-from molgraph.data.featurize_graph import Graphs
+from molgraph.data.featurize_graph import GraphFeaturiser
 from molgraph.data.graph_values import Graph
 from molgraph.models.gin import GIN
 
@@ -65,7 +65,7 @@ def test_one_number_of_an_edge_is_a_feature_and_no_number_is_none(name: str) -> 
     edges = np.array([[0, 1], [1, 0], [1, 2], [2, 1]])
     weighed = [Graph(3, edges, edge_features=np.full((4, 1), w, np.float32)) for w in (1, 5)]
     for values, reads in ((weighed, True), ([Graph(3, edges)] * 2, False)):
-        store = Graphs().featurise(values)
+        store = GraphFeaturiser().featurise(values)
         torch.manual_seed(0)
         made = get("encoder", name)(store.spec, d_hidden=16).eval()
         assert store.spec.has_edge_features == reads

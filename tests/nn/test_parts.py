@@ -110,7 +110,10 @@ def test_wrong_words_are_answered() -> None:
         Perceptron(3, n_layers=0)
     with pytest.raises(ValueError, match="'relu'"):
         make_activation("relo")
-    assert all(make_activation(name)(torch.zeros(1)).isfinite() for name in ACTIVATIONS)
+    layers = [torch.nn.Linear(1, 1)]
+    assert all(make_activation(name, layers)(torch.zeros(1)).isfinite() for name in ACTIVATIONS)
+    with pytest.raises(ValueError, match="weights"):
+        make_activation("siren")
 
 
 @pytest.mark.parametrize("kind", ["readout", "norm"])

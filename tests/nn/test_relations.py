@@ -10,9 +10,10 @@ import torch
 
 from molgraph.data.batch import BatchLevel, GraphBatch, collate
 from molgraph.data.featurize import featurize
-from molgraph.data.graph_values import Graph
-from molgraph.nn import relations
-from molgraph.nn.relation import Relation
+from molgraph.data.featurize_geometry import Geometries
+from molgraph.data.graph_values import Geometry, Graph
+from molgraph.nn import near_pairs, relations
+from molgraph.nn.relation import Relation, _sorted_pairs
 from molgraph.train.inputs import featuriser_of
 
 Maker = Callable[..., GraphBatch]
@@ -89,6 +90,43 @@ def test_radius_is_every_near_pair_of_one_graph() -> None:
     near = (torch.cdist(at, at) < 1.5) & (graph[:, None] == graph) & ~torch.eye(len(at), dtype=torch.bool)
     assert pairs(relations.radius(batch, 1.5)) == {(int(a), int(b)) for a, b in near.nonzero()}
     assert relations.radius(batch, 1.5) is relations.radius(batch, 1.5)
+
+
+def test_a_tree_finds_the_pairs_of_all_distances_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    large = rng.uniform(size=(2000, 3)) * 26  # the density of matter
+    large[5:8] = large[4], large[4] + [0, 0, 1e-9], large[4] + [0, 0, 5]  # at one place, and at the cutoff
+    shapes = [large, rng.normal(size=(1, 3)), rng.normal(size=(150, 3)) * 9, np.arange(9.0).reshape(3, 3) * 1e3]
+    values = [Geometry(np.full(len(at), 6), at.astype(np.float32)) for at in shapes]
+    batch, made = collate(Geometries().featurise(values), np.arange(4)), list[Relation]()
+    for rows in (1, 10**9):
+        monkeypatch.setattr(near_pairs, "MANY", rows)
+        made.append(relations.radius.__wrapped__(batch, 5.0))  # type: ignore[attr-defined]
+    tree, every = made
+    assert tree.source.equal(every.source) and tree.offsets.equal(every.offsets) and tree.n_pairs > 50_000
+    by_source, offsets = _sorted_pairs(tree.source, tree.target, tree.n_source)
+    assert tree.transpose.source.equal(by_source) and tree.transpose.offsets.equal(offsets)
+
+
+def test_triplets_by_opposites_are_those_found_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = torch.randn(40, 3, generator=torch.Generator().manual_seed(0))
+    batch = collate(Geometries().featurise([Geometry(np.full(40, 6), at.numpy())]), np.arange(1))
+    near = relations.radius(batch, 1.5)
+    quick = relations.radius_triplets(batch, 1.5)
+    assert quick is relations.radius_triplets(batch, 1.5) and quick.n_pairs > 500
+    source, target = near.source, near.target
+    assert [(int(a), int(b)) for a, b in zip(quick.source, quick.target, strict=True)] == [
+        (a, b)
+        for b in range(near.n_pairs)
+        for a in range(near.n_pairs)
+        if target[a] == source[b] and source[a] != target[b]
+    ]
+    monkeypatch.setattr(relations, "opposite_pairs", lambda *_: None)
+    slow = relations.triplets(near)
+    assert slow.source.equal(quick.source) and slow.offsets.equal(quick.offsets)
+    one_way = Relation.from_pairs(torch.tensor([0, 0, 1]), torch.tensor([1, 1, 2]), 3, 3)
+    monkeypatch.undo()
+    assert pairs(relations.triplets(one_way)) == {(0, 2), (1, 2)}
 
 
 def test_relations_made_in_inference_train_later(random_batch: Maker) -> None:

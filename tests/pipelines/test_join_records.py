@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -18,15 +20,23 @@ from pipelines.boards.join import join_records
 from tests.evaluate.bench_tables import go, recipe, small
 
 TABLES = {"small": small(100), "other": small(80, seed=1)}
-SPLITS = [{"recipe": "random", "folds": 5}, {"recipe": "random", "label": "one", "datasets": ["other"]}]
+SPLITS = [{"splitter": "random", "folds": 5}, {"splitter": "random", "label": "one", "datasets": ["other"]}]
 ASKED = recipe("ridge", {"name": "ridge", "label": "noise", "params": {"noise": 1.0}}, datasets=[*TABLES], split=SPLITS)
 
 
-def record(out: Path, **only: list[str]) -> Path:
-    """The record of a run of those cells alone, in a folder of its own."""
-    go(out / "run", ASKED, tables=TABLES, only=only or None)
-    write_bench_report(out / "run", record=out / "record")
-    return out / "record"
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Copies of the record of a run of some cells alone, each of which is run once."""
+    made: dict[str, Path] = {}
+
+    def copy(out: Path, **only: list[str]) -> Path:
+        if (key := str(only)) not in made:
+            made[key] = tmp_path_factory.mktemp("made")
+            go(made[key] / "run", ASKED, tables=TABLES, only=only or None)
+            write_bench_report(made[key] / "run", record=made[key] / "record")
+        return Path(shutil.copytree(made[key] / "record", out / "record"))
+
+    return copy
 
 
 def told(folder: Path) -> tuple[pd.DataFrame, dict]:
@@ -36,7 +46,7 @@ def told(folder: Path) -> tuple[pd.DataFrame, dict]:
     return read_scores(folder / PACKED).drop(columns=["seconds", "cpu_seconds", "peak_mb"]), about
 
 
-def test_records_of_parts_give_the_record_of_the_whole(tmp_path: Path) -> None:
+def test_records_of_parts_give_the_record_of_the_whole(record: Callable[..., Path], tmp_path: Path) -> None:
     whole = record(tmp_path / "whole")
     first, second = record(tmp_path / "a", dataset=["small"]), record(tmp_path / "b", dataset=["other"])
     join_records(None, first)
@@ -51,7 +61,7 @@ def test_records_of_parts_give_the_record_of_the_whole(tmp_path: Path) -> None:
     assert "cells at 0123456789ab-dirty" in json.loads((second / ABOUT).read_text())["facts"]["commit"]
 
 
-def test_the_row_with_more_cells_stands(tmp_path: Path) -> None:
+def test_the_row_with_more_cells_stands(record: Callable[..., Path], tmp_path: Path) -> None:
     less, more = record(tmp_path / "a", method=["ridge"]), record(tmp_path / "b", dataset=["small"], fold=["0"])
     entered = '[[method]]\nname = "paper"\nkind = "external"\nskip = ["small"]\n'  # as after molgraph bench submit
     (less / RECIPE).write_text(f"{(less / RECIPE).read_text()}\n{entered}")
@@ -65,7 +75,7 @@ def test_the_row_with_more_cells_stands(tmp_path: Path) -> None:
     assert (more / PACKED).read_bytes() == before
 
 
-def test_a_recipe_may_gain_a_method(tmp_path: Path) -> None:
+def test_a_recipe_may_gain_a_method(record: Callable[..., Path], tmp_path: Path) -> None:
     whole = record(tmp_path / "whole")
     less, more = record(tmp_path / "a", method=["ridge"]), record(tmp_path / "b", method=["noise"])
     asked = BenchRecipe.from_toml(less / RECIPE)
@@ -75,7 +85,7 @@ def test_a_recipe_may_gain_a_method(tmp_path: Path) -> None:
     assert rows == {"ridge": 10, "noise": 11} and read_scores(whole / PACKED)["key"].nunique() == 22
 
 
-def test_a_recipe_may_skip_less_than_the_record_did(tmp_path: Path) -> None:
+def test_a_recipe_may_skip_less_than_the_record_did(record: Callable[..., Path], tmp_path: Path) -> None:
     whole = record(tmp_path / "whole")
     less, rest = record(tmp_path / "a", method=["ridge"]), record(tmp_path / "b", method=["noise"])
     skip = BenchRecipe.from_toml(less / RECIPE)
@@ -89,7 +99,7 @@ def test_a_recipe_may_skip_less_than_the_record_did(tmp_path: Path) -> None:
     assert about["done"] == 21 and about["wanted"] == 22
 
 
-def test_records_of_other_recipes_or_folds_are_refused(tmp_path: Path) -> None:
+def test_records_of_other_recipes_or_folds_are_refused(record: Callable[..., Path], tmp_path: Path) -> None:
     first, second = record(tmp_path / "a", dataset=["small"]), record(tmp_path / "b", dataset=["other"])
     packed = read_scores(first / PACKED).assign(dataset="other")
     packed.to_csv(first / PACKED, index=False)

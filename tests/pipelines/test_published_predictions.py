@@ -16,7 +16,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "pipelines" / "boards" / "publish
 @pytest.mark.slow
 @pytest.mark.data
 def test_simulated_free_energies_stand_on_the_board_of_freesolv(data_dir: Path, tmp_path: Path) -> None:
-    split = {"recipe": "scaffold/balanced", "folds": 3}
+    split = {"splitter": "scaffold/balanced", "folds": 3}
     recipe = {"name": "free", "datasets": ["freesolv@c1"], "split": [split], "method": [{"name": "mean"}]}
     molgraph.benchmark(recipe, tmp_path / "run")
     subprocess.run([sys.executable, SCRIPT, tmp_path / "run"], check=True, capture_output=True)

@@ -17,7 +17,9 @@ import molgraph
 from molgraph.api.systems import Built, built
 from molgraph.base import registry
 from molgraph.base.contracts import Generator, LatentGenerator
+from molgraph.base.parts import read_part
 from molgraph.chem.complexes import Structure, write_structure
+from molgraph.chem.trajectory import simulate
 from molgraph.cli.main import app
 from molgraph.data.sources import builtin
 from molgraph.generate.chemvae import ChemVAE
@@ -37,6 +39,7 @@ QUICK = {
     "finetune": "-t y --split random --no-baseline --epochs 2 --batch-size 16 --threads 1",
     "study": "--seconds 60",
     "latent interpolate": "--steps 4",
+    "morph": "--steps 4",
     "bench run": "--dry-run --only dataset=freesolv,method=mean",
 }
 
@@ -44,7 +47,7 @@ QUICK = {
 def small(words: list[str]) -> list[str]:
     """The options that make the named members small."""
     text, chosen = " ".join(words), {}
-    if words[0] in ("finetune", "study", "latent"):  # of a file that is small
+    if words[0] in ("finetune", "study", "latent", "morph"):  # of a file that is small
         return []
     named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-m", "--model")]
     if any("+" in name for name in named):  # each column has its own
@@ -94,6 +97,10 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     texts = [write_structure(Structure(**value.arrays())) for value in complexes.entities[0].values]
     frame = pd.DataFrame({"geometry": texts, "y": complexes.y[:, 0] + np.arange(30) % 3})
     frame.to_csv(folder / "pdbbind_complexes.csv", index=False)
+    for seed, name in enumerate(("folded", "open"), 2):
+        mol = Chem.AddHs(Chem.MolFromSmiles("CCCCCO"))
+        AllChem.EmbedMolecule(mol, randomSeed=seed)
+        (folder / f"{name}.sdf").write_text(Chem.MolToMolBlock(mol) + "$$$$\n")
     encoder = molgraph.pretrain(few, model="dmpnn", params={"d_hidden": 8}, epochs=1, threads=1)
     encoder.save(folder / "encoder.mgm")
     generator = ChemVAE(**{**ChemVAE.small, "tokens": "selfies", "epochs": 1, "threads": 1}).fit(few)
@@ -102,6 +109,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     found["dataset:esol"] = found["dataset:chembl2321810"]
     found["dataset:pdbbind_complexes"] = str(folder / "pdbbind_complexes.csv")
     made = {"dataset:gdb7_3d": "gdb7_3d.sdf", "jtvae-zinc": "jtvae-zinc.mgm", "encoder.mgm": "encoder.mgm"}
+    made |= {name: name for name in ("folded.sdf", "open.sdf", "traj.npz")}
+    simulate("CCCC", steps=1600, every=10, equilibrate=100).save(folder / "traj.npz")
     return found | {name: str(folder / file) for name, file in made.items()}
 
 
@@ -113,13 +122,16 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
     words = [
         word if before == "-o" else tables.get(word, word) for before, word in zip(["", *words], words, strict=False)
     ]
+    if words[0] == "study":
+        part = read_part(words[1])
+        settings = {**registry.get("study", part.name).small, **part.settings}
+        words[1] = f"{part.name}({', '.join(f'{name}={value}' for name, value in settings.items())})"
     verb = next(name for name in QUICK if " ".join(words).startswith(f"{name} "))
     quick = shlex.split(QUICK[verb])
     if "davis" in command and "+" in command:
         quick += ["--sequence", "sequence"]
     if verb == "study" and "davis" in command:
         quick += ["-t", "y"]
-        words = [word.replace("pair-bias", "pair-bias(seeds=1, epochs=2)") for word in words]
     if "ppi_yeast" in command:
         quick += ["--sequence", "protein_a", "--sequence", "protein_b"]
     if "tox21" in command:

@@ -169,7 +169,7 @@ def test_contacts_are_the_least_distances_of_residues(off: str) -> None:
         index = np.sort(rng.integers(-3, 12, n)).clip(min=-1).astype(np.int32)
         residue = np.where(index < 0, 0, 1 + index % 20).astype(np.uint8)
         value = Geometry(rng.choice([6, 7, 8], n).astype(np.uint8), rng.normal(0, 5, (n, 3)).astype(np.float32),
-                         residue, index, np.zeros(n, np.float32))  # fmt: skip
+                         None, residue, index, np.zeros(n, np.float32))  # fmt: skip
         node = [("atom", i) if index[i] < 0 else ("residue", int(index[i])) for i in range(n)]
         order = [*dict.fromkeys(sorted(node))]
         apart = np.linalg.norm(value.positions[:, None] - value.positions[None], axis=2)

@@ -14,7 +14,7 @@ import torch
 from rdkit import Chem
 
 from molgraph.base.contracts import Prediction, Target
-from molgraph.base.errors import ConflictError, LabelError, MissingOptionError, UnsupportedError
+from molgraph.base.errors import ConflictError, EmptyError, LabelError, MissingOptionError, UnsupportedError
 from molgraph.base.packed import Packed
 from molgraph.data.graph_values import Geometry
 from molgraph.data.read import read_table
@@ -248,7 +248,7 @@ def test_lists_that_do_not_fit_the_graphs_are_passed_over_and_others_learned() -
     right = quick().fit(table.take(np.arange(1, len(table))))
     assert method.ready().outputs.mean[0] == right.ready().outputs.mean[0] < 1e3
     three = replace(table.take(np.arange(1)), packed={"q": Packed.of([[1, 2, 3]])})
-    with pytest.raises(LabelError, match=r"3 atoms.* 11"):
+    with pytest.raises(EmptyError, match=r"3 atoms.* 11"):
         quick().fit(three)
 
 

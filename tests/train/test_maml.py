@@ -19,7 +19,6 @@ from molgraph.base.errors import (
     BadValueError,
     ConflictError,
     LabelError,
-    MissingColumnError,
     MolgraphError,
     UnknownNameError,
     UnsupportedError,
@@ -184,7 +183,7 @@ def table(*kinds: str) -> Table:
         (table("binary"), {"model": "gin"}, UnsupportedError, "norm=layer"),
         (table("binary"), {"params": {"objective.inner_rate": 0.0}}, BadValueError, "inner_rate is 0"),
         (table("binary"), {"params": {"objective.rate": 0.1}}, UnknownNameError, "'rate'"),
-        (["CCO"] * 20, {}, MissingColumnError, "target"),
+        (["CCO"] * 20, {}, LabelError, "target"),
         (table("binary"), {"objective": "masked-atoms", "targets": ["t0"]}, UnusedSettingError, "masked-atoms"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from rdkit import Chem
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import BadValueError, MismatchError, MissingColumnError, MissingOptionError
+from molgraph.base.errors import BadValueError, LabelError, MismatchError, MissingColumnError, MissingOptionError
 from molgraph.data.read import read_table
 from molgraph.data.table import make_table
 from molgraph.train.card import ModelCard
@@ -119,7 +119,7 @@ def test_evaluate_reads_a_file_of_text_classes(tmp_path):
     known = model.evaluate(table.take(np.flatnonzero(frame.level != "low"))).set_index("metric").value
     assert found["accuracy"] == known["accuracy"] and found["accuracy"] >= 0
     frame["level"] = "enormous"
-    with pytest.raises(MismatchError, match="'enormous'"):
+    with pytest.raises(LabelError, match="'enormous'"):
         model.evaluate(frame)
 
 

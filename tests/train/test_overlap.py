@@ -49,6 +49,7 @@ def test_errors_come_at_their_item_and_a_dead_process_is_told() -> None:
         list(map_ahead(double, enumerate([1, 9, 2]), 1))
 
 
+@pytest.mark.slow
 def test_processes_end_with_a_parent_that_was_killed() -> None:
     code = """
 import time

@@ -186,6 +186,7 @@ def test_a_file_of_rows_without_labels(tmp_path: Path, caplog: pytest.LogCapture
     frame.to_csv(tmp_path / "assay.csv", index=False)
     (tmp_path / "library.smi").write_text("\n".join([*series(25, 30).smiles, "xx"]) + "\n")
     how: dict[str, Any] = {"targets": "y", "epochs": 1, "model": "gin", "split": "random", "params": {"d_hidden": 8}}
+    how["baseline"] = False
     seen = []
     fit = GraphMethod.fit
 

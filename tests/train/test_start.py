@@ -29,7 +29,7 @@ def test_rows_whose_values_the_start_had_learnt_are_counted(tmp_path: Path, capl
 
 def test_a_fine_tuning_reads_its_file_once_and_makes_its_method_once(tmp_path: Path, monkeypatch) -> None:
     """Beside the method that the file holds."""
-    file = molgraph.pretrain("builtin:chembl2321810", epochs=1, params={"d_hidden": 8}).save(tmp_path / "encoder.mgm")
+    file = molgraph.pretrain(series(60), epochs=1, params={"d_hidden": 8}).save(tmp_path / "encoder.mgm")
     counts = {"files": 0, "methods": 0}
     load, keep = modelfile._load, GraphMethod.check
 
@@ -44,5 +44,5 @@ def test_a_fine_tuning_reads_its_file_once_and_makes_its_method_once(tmp_path: P
 
     monkeypatch.setattr(modelfile, "_load", counted)
     monkeypatch.setattr(GraphMethod, "check", made)
-    molgraph.finetune(file, "builtin:chembl2321810", epochs=1, baseline=False)
+    molgraph.finetune(file, series(60), epochs=1, baseline=False)
     assert counts == {"files": 1, "methods": 2}

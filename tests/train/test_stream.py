@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from molgraph.base import errors
 from molgraph.base.contracts import Prediction, Target
-from molgraph.base.errors import BusyError, CannotWriteError, CellError, ConflictError, FormatError, UnknownNameError
 from molgraph.train.chunk_folder import ChunkFolder
 from molgraph.train.stream import predict_stream
 
@@ -107,13 +107,13 @@ def test_drop_and_stop(source: Path, tmp_path: Path) -> None:
     done = stream(source, tmp_path / "out.csv", on_error="drop")
     frame = pd.read_csv(tmp_path / "out.csv")
     assert len(frame) == N - done.failed and set(frame["status"]) == {"ok"}
-    with pytest.raises(CellError, match="id 00003"):
+    with pytest.raises(errors.CellError, match="id 00003"):
         stream(source, tmp_path / "other.csv", on_error="stop")
     assert not (tmp_path / "other.csv").exists()
 
     with pytest.raises(KeyboardInterrupt):
         stream(source, tmp_path / "other.csv", model=Dies(2))
-    with pytest.raises(CellError, match="id 00003"):  # rows that another run kept are no reason to go on
+    with pytest.raises(errors.CellError, match="id 00003"):  # rows that another run kept are no reason to go on
         stream(source, tmp_path / "other.csv", model=Slow(), on_error="stop")
 
 
@@ -194,7 +194,7 @@ def test_killed_at_random_moments_gives_the_same_bytes(source: Path, tmp_path: P
 def test_two_runs_into_one_file_are_refused(source: Path, tmp_path: Path) -> None:
     with (
         ChunkFolder(tmp_path / "out.csv"),
-        pytest.raises(BusyError, match=r"out\.csv"),
+        pytest.raises(errors.BusyError, match=r"out\.csv"),
     ):
         stream(source, tmp_path / "out.csv")
     stream(source, tmp_path / "out.csv")
@@ -202,7 +202,7 @@ def test_two_runs_into_one_file_are_refused(source: Path, tmp_path: Path) -> Non
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 def test_full_disk_device(source: Path) -> None:
-    with pytest.raises(CannotWriteError, match="/dev/full"):
+    with pytest.raises(errors.CannotWriteError, match="/dev/full"):
         stream(source, "/dev/full")
 
 
@@ -215,7 +215,7 @@ def test_full_disk_keeps_what_was_done(source: Path, tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, hard))
     try:
-        with pytest.raises(CannotWriteError, match=r"out\.csv\.parts"):
+        with pytest.raises(errors.CannotWriteError, match=r"out\.csv\.parts"):
             stream(source, tmp_path / "out.csv")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -236,21 +236,23 @@ def test_what_wrote_nothing_leaves_nothing(source: Path, tmp_path: Path) -> None
 
 
 def test_refusals(source: Path, tmp_path: Path) -> None:
-    for out, error in ((source, ConflictError), (tmp_path / "out.xlsx", UnknownNameError)):
+    for out, error in ((source, errors.ConflictError), (tmp_path / "out.xlsx", errors.UnknownNameError)):
         with pytest.raises(error, match=out.name):
             stream(source, out)
-    with pytest.raises(CannotWriteError, match=r"out\.csv"):
+    with pytest.raises(errors.CannotWriteError, match=r"out\.csv"):
         stream(source, tmp_path / "no" / "out.csv")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(CannotWriteError, match="a folder"):
+    with pytest.raises(errors.CannotWriteError, match="a folder"):
         stream(source, tmp_path / "folder")
 
 
-@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"PAR1", b""])
-def test_a_foreign_parquet_file_is_explained_by_the_reader(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "error"), [(b"a,b\n1,2\n", errors.FormatError), (b"PAR1", errors.FormatError), (b"", errors.EmptyError)]
+)
+def test_a_foreign_parquet_file_is_explained(tmp_path: Path, content: bytes, error: type[Exception]) -> None:
     path = tmp_path / "not.parquet"
     path.write_bytes(content)
-    with pytest.raises(FormatError):
+    with pytest.raises(error, match=path.name):
         stream(path, tmp_path / "out.csv")
 
 

@@ -69,13 +69,13 @@ def test_a_model_in_a_model_trains_and_is_stored(tmp_path) -> None:
 
 def test_training_options_reach_what_is_wrapped(tmp_path) -> None:
     how = {"split": "random", "baseline": False, "epochs": 1, "params": {"share": 0.3}}
-    result = molgraph.train("builtin:chembl2321810", model="conformal(gin(d_hidden=8))", **how)
+    result = molgraph.train(series(120), model="conformal(gin(d_hidden=8))", **how)
     assert result.model.method.members[0].epochs == 1 and result.model.method.members[0].params == {"d_hidden": 8}
     made = molgraph.load(result.model.save(tmp_path / "m.mgm"))
     frame = made.predict(["CCO", "not a molecule"]).to_frame()
     name = made.targets[0].name
     assert frame[f"{name}_low"].isna().tolist() == frame[f"{name}_high"].isna().tolist() == [False, True]
-    ensemble = molgraph.train("builtin:chembl2321810", model="ensemble(gin(d_hidden=8), n=2)", **how | {"params": {}})
+    ensemble = molgraph.train(series(120), model="ensemble(gin(d_hidden=8), n=2)", **how | {"params": {}})
     assert [m.epochs for m in ensemble.model.method.members] == [1, 1]
 
 

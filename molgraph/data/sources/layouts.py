@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import reduce
@@ -21,6 +20,7 @@ from molgraph.data.cards import Card
 from molgraph.data.cells import Reading
 from molgraph.data.graph_values import Geometry, Graph
 from molgraph.data.log import log10
+from molgraph.data.npz_reader import load_arrays
 from molgraph.data.sources import builtin
 from molgraph.data.sources.dataset_files import Found
 from molgraph.data.sources.graph_files import members, plain_table, read_dgcnn, read_tu
@@ -93,13 +93,9 @@ def _row_numbers(path: Path, n: int) -> np.ndarray:
 def read_npz(path: Path, targets: tuple[Target, ...], columns: Mapping[str, str]) -> Table:
     """Molecules packed one after another: ``N`` atoms of each, ``Z`` and ``R`` of all, a value of each a key.
 
-    ``columns`` has the key of a target where its name is another. Arrays of objects are refused: they are pickles.
+    ``columns`` has the key of a target where its name is another. Arrays of objects are passed over: they are pickles.
     """
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            values = {key: stored[key] for key in stored.files}
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise FormatError(f"{path.name} cannot be read: {error}", hint="copy or download it again") from None
+    values = load_arrays(path)
     keys = [columns.get(t.name, t.name) for t in targets]
     if lacking := [key for key in ("N", "Z", "R", *keys) if key not in values]:
         raise MissingColumnError(f"{path.name} has no {lacking[0]!r}", hint=f"it has: {', '.join(values)}")

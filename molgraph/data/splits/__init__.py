@@ -1,4 +1,4 @@
-"""Splits: ``split_table``, ``kfold`` and ``repeated_kfold`` make ``Split``s; recipes are grouped by what they read."""
+"""Splits: ``split_table``, ``kfold`` and ``repeated_kfold`` make ``Split``s by splitters, a file for what they read."""
 
 from molgraph.data.splits import columns, groups, others, published
 from molgraph.data.splits.classes import few_of_a_class, one_class

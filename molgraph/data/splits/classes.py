@@ -80,7 +80,7 @@ def class_counts(table: Table, rows: np.ndarray, group_of: np.ndarray) -> np.nda
 
 
 def few_of_a_class(table: Table, split: Split) -> list[str]:
-    """A line for each part of a split with too few rows of a target's rarest class, and the recipe that balances them.
+    """A line for each part of a split with too few rows of a target's rarest class, and the splitter that balances.
 
     Example:
         >>> from molgraph.base.contracts import Target
@@ -104,8 +104,8 @@ def few_of_a_class(table: Table, split: Split) -> list[str]:
             least, name = min(few)
             others = f" (fewer than {FEW}: {len(few)} targets)" if len(few) > 1 else ""
             notes.append(f"{part} has {least} row{'s' * (least != 1)} of the rarer class of {name}{others}")
-    family = split.recipe.split("/")[0]
-    if notes and family in ("random", "scaffold") and not split.recipe.endswith("/stratified"):
+    family = split.splitter.split("/")[0]
+    if notes and family in ("random", "scaffold") and not split.splitter.endswith("/stratified"):
         notes[-1] += f"; the split {family}/stratified gives each part its share"
     return notes
 

@@ -1,4 +1,4 @@
-"""The recipes that follow a column of the user's table: ``time``, ``group`` and ``column``."""
+"""The splitters that follow a column of the user's table: ``time``, ``group`` and ``column``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from molgraph.base.errors import (
 )
 from molgraph.base.packed import offsets_of
 from molgraph.base.registry import get
-from molgraph.data.splits.recipe import WORDS, Grouping, Parts, Task, number, register_split
+from molgraph.data.splits.splitter import WORDS, Grouping, SplitParts, Task, number, register_split
 from molgraph.data.table import Table
 
 SHOWN = 10  # folds in a message
@@ -66,7 +66,7 @@ def column_values(table: Table, column: Any) -> np.ndarray:
     params={"column": None},
     asks="The future: later molecules from earlier ones.",
 )
-def split_by_time(task: Task) -> Parts:
+def split_by_time(task: Task) -> SplitParts:
     """Earlier rows train, later ones validate, the last ones test; rows of one time stay together.
 
     Numbers stay numbers; text is read as dates. Each cut falls between two times, at the place nearest to the
@@ -80,7 +80,7 @@ def split_by_time(task: Task) -> Parts:
     ends = offsets_of(counts)
     wanted = np.cumsum(task.fractions)[:2] * len(rows)
     first, second = (int(np.abs(ends - w).argmin()) for w in wanted)
-    return Parts.of(rows, (when >= first).astype(int) + (when >= max(first, second)), left_out)
+    return SplitParts.of(rows, (when >= first).astype(int) + (when >= max(first, second)), left_out)
 
 
 @register_split(
@@ -117,13 +117,13 @@ def folds_of_column(task: Task) -> Grouping:
     params={"column": None, "fold": None, "leave_out": None, "inner": None},
     asks="Whatever the table's own split column was made for.",
 )
-def split_by_column(task: Task) -> Parts:
+def split_by_column(task: Task) -> SplitParts:
     """The user's own words: train, valid (val, validation) or test; a row with none is left out.
 
     So is a row with the word of the setting ``leave_out``, such as a second test set.
 
     Of a column of fold numbers, 0 to k - 1, the fold that the setting ``fold`` names (0 if not given) is tested and,
-    where there are three or more, the next one validates. The setting ``inner`` names the recipe that divides the
+    where there are three or more, the next one validates. The setting ``inner`` names the splitter that divides the
     training rows again, for early stopping and searches, such as ``scaffold/balanced``; random if not given.
     """
     words = _words(task)
@@ -148,11 +148,11 @@ def split_by_column(task: Task) -> Parts:
     logger.info("the split column holds the folds 0 to %d: fold %d is tested%s", n - 1, tested,
                 f", fold {valid} validates" if n >= 3 else "")  # fmt: skip
     part_of = np.select([folds.group_of == tested, folds.group_of == valid], [2, 1], 0)
-    return replace(Parts.of(folds.rows, part_of, folds.left_out), told={"folds": n, "fold": tested})
+    return replace(SplitParts.of(folds.rows, part_of, folds.left_out), told={"folds": n, "fold": tested})
 
 
 def _words(task: Task) -> list[str]:
-    """The column's words in small letters; an unknown recipe in the setting ``inner`` is refused."""
+    """The column's words in small letters; an unknown splitter in the setting ``inner`` is refused."""
     if task.params["inner"] is not None:
         get("split", task.params["inner"])
     values = column_values(task.table, task.params["column"])
@@ -176,14 +176,14 @@ def _fold_numbers(task: Task, words: list[str]) -> Grouping | None:
     return Grouping(task.rows[used], fold_of, left_out)
 
 
-def parts_of_words(task: Task, words: Sequence[str], source: str) -> Parts:
+def parts_of_words(task: Task, words: Sequence[str], source: str) -> SplitParts:
     """The parts that a word for each row of the table names; rows without one are left out."""
     unknown = np.array([words[row] not in WORDS and words[row] not in _NOT_USED for row in task.rows], dtype=bool)
     if not _few(unknown):
         row = task.rows[unknown][0]
         raise CellError(f"{source} says {words[row]!r} in row {row + 1}", hint="use train, valid or test")
     part_of = np.array([WORDS.get(words[row], -1) for row in task.rows], np.int64)
-    return Parts.of(task.rows, part_of, dict.fromkeys(task.rows[part_of < 0].tolist(), f"in no part of {source}"))
+    return SplitParts.of(task.rows, part_of, dict.fromkeys(task.rows[part_of < 0].tolist(), f"in no part of {source}"))
 
 
 def _few(wrong: np.ndarray) -> bool:

@@ -13,8 +13,8 @@ from molgraph.base.seeds import derive
 from molgraph.data.splits.assign import fill_evenly, fill_folds
 from molgraph.data.splits.classes import class_counts, hopeless, one_class_folds
 from molgraph.data.splits.make import freeze, usable_rows
-from molgraph.data.splits.recipe import Splitter, Task, agreed
 from molgraph.data.splits.split import Split, row_contents
+from molgraph.data.splits.splitter import Splitter, Task, agreed
 from molgraph.data.table import Table
 
 MOST_DRAWS = 20  # drawing anew is cheap beside one model, but a target with too few positives never comes right
@@ -23,39 +23,39 @@ MOST_DRAWS = 20  # drawing anew is cheap beside one model, but a target with too
 def kfold(
     table: Table,
     k: int = 5,
-    recipe: str = "scaffold/balanced",
+    splitter: str = "scaffold/balanced",
     seed: int = 0,
     *,
     with_valid: bool | None = None,
     **params: Any,
 ) -> list[Split]:
-    """k splits for cross-validation: every usable row is tested exactly once, groups of the recipe stay whole.
+    """k splits for cross-validation: every usable row is tested exactly once, groups of the splitter stay whole.
 
     Folds in which a target has one class are drawn anew or marked, as ``repeated_kfold`` says.
 
     Args:
         table: the rows.
         k: number of folds, 2 or more.
-        recipe: a recipe that groups: ``random``, ``scaffold/balanced``, ``scaffold/generic``, ``cluster/butina``,
+        splitter: a splitter that groups: ``random``, ``scaffold/balanced``, ``scaffold/generic``, ``cluster/butina``,
             ``group``, ``cold-drug``, ``cold-protein``, ``cold-both``; or ``column``, whose own fold numbers are taken.
             Of ``cold-both`` a fold tests the pairs of its drugs with its proteins and learns from pairs that have
             neither; the others are left out of that fold.
         seed: what shuffling begins from.
         with_valid: whether the fold after the tested one validates; by default where k is 3 or more.
-        **params: the recipe's own settings.
+        **params: the splitter's own settings.
 
     Raises:
-        UsageError: an unknown recipe, one that makes its own parts, or a k that is too small.
+        UsageError: an unknown splitter, one that makes its own parts, or a k that is too small.
         DataError: fewer groups than folds.
     """
-    return list(_folds(table, None, k, recipe, int(seed), k >= 3 if with_valid is None else with_valid, params))
+    return list(_folds(table, None, k, splitter, int(seed), k >= 3 if with_valid is None else with_valid, params))
 
 
 def repeated_kfold(
     table: Table,
     repeats: int = 5,
     k: int = 5,
-    recipe: str = "random",
+    splitter: str = "random",
     seed: int = 0,
     *,
     with_valid: bool = False,
@@ -73,17 +73,17 @@ def repeated_kfold(
         table: the rows.
         repeats: how often all rows are divided anew.
         k: number of folds, 2 or more.
-        recipe: a recipe that groups.
+        splitter: a splitter that groups.
         seed: what shuffling begins from.
         with_valid: whether the fold after the tested one validates.
-        **params: the recipe's own settings.
+        **params: the splitter's own settings.
 
     Returns:
         ``repeats * k`` splits, folds of one repeat together. ``params`` of each has ``k``, ``fold``, ``repeat`` and
         ``draws`` (how many were made), and ``one_class`` where targets are marked: part to their names, with commas.
 
     Raises:
-        UsageError: an unknown recipe, one that makes its own parts, a k or a number of repeats that is too small.
+        UsageError: an unknown splitter, one that makes its own parts, a k or a number of repeats that is too small.
         DataError: fewer groups than folds.
 
     Example:
@@ -94,18 +94,19 @@ def repeated_kfold(
     """
     if repeats < 1:
         raise BadValueError(f"repeats is {repeats}", hint="repeat once or more")
-    return list(_folds(table, repeats, k, recipe, int(seed), with_valid, params))
+    return list(_folds(table, repeats, k, splitter, int(seed), with_valid, params))
 
 
 def _folds(
-    table: Table, repeats: int | None, k: int, recipe: str, seed: int, with_valid: bool, params: dict[str, Any]
+    table: Table, repeats: int | None, k: int, splitter: str, seed: int, with_valid: bool, params: dict[str, Any]
 ) -> Iterator[Split]:
     """The folds of each repeat; ``repeats`` is None for plain folds, which are not numbered by repeat."""
-    known: Splitter = get("split", recipe)
+    splitter = params.pop("recipe", splitter)  # its former name
+    known: Splitter = get("split", splitter)
     divide = known.group or known.own_folds
     if divide is None:
         able = [name for name in names("split") if get("split", name).group or get("split", name).own_folds]
-        raise UnsupportedError(f"the split {recipe!r} has no folds", hint="use one of " + ", ".join(able))
+        raise UnsupportedError(f"the split {splitter!r} has no folds", hint="use one of " + ", ".join(able))
     if k < 2 + with_valid:
         raise BadValueError(f"k is {k}", hint=f"use {2 + with_valid} folds or more")
     usable = usable_rows(table, known)
@@ -117,8 +118,8 @@ def _folds(
         raise DataError(f"{k} folds were asked for, the split column holds {n}", hint=f"ask for {n}")
     if n < k:
         raise EmptyError(
-            f"{k} folds need {k} groups, {recipe!r} finds {n} in {len(grouping.rows)} rows",
-            hint="use fewer folds" + (" or another recipe, such as 'random'" if recipe != "random" else ""),
+            f"{k} folds need {k} groups, {splitter!r} finds {n} in {len(grouping.rows)} rows",
+            hint="use fewer folds" + (" or another splitter, such as 'random'" if splitter != "random" else ""),
         )
     if (repeats or 1) > 1 and known.own_folds:
         raise UnusedSettingError("folds of the table's own column are not drawn anew", hint="leave the repeats out")

@@ -12,8 +12,8 @@ from molgraph.base.table import EntityKind
 from molgraph.chem.cluster import cluster_butina
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.scaffold import scaffolds
-from molgraph.data.splits.recipe import Grouping, Task, number, register_split
-from molgraph.data.splits.structures import geometry_key, group_by_parent, reasons_by_row
+from molgraph.data.splits.splitter import Grouping, Task, number, register_split
+from molgraph.data.splits.structures import geometry_key, group_by_parent, reaction_keys, reasons_by_row
 from molgraph.data.table import Entities
 
 MURCKO = "Bemis and Murcko 1996, J. Med. Chem. 39:2887"
@@ -43,11 +43,23 @@ def group_randomly(task: Task) -> Grouping:
     """
     if [e.kind for e in task.table.entities] == ["molecule"]:
         return group_by_parent(task)[0]
-    columns = [e.values[task.rows] for e in task.table.entities]
+    values = [(e.kind, e.values[task.rows]) for e in task.table.entities]
+    columns = [reaction_keys(own) if kind == "reaction" else own for kind, own in values]
     keys = [
         tuple(v if isinstance(v, str) else geometry_key(v) or id(v) for v in row) for row in zip(*columns, strict=True)
     ]
     return Grouping(task.rows, number(keys))
+
+
+@register_split(
+    "group",
+    "random/frames",
+    "each row by itself at random: frames of a trajectory",
+    asks="New frames of the molecules that trained, close to frames that trained: nothing is asked of other molecules.",
+)
+def group_by_row(task: Task) -> Grouping:
+    """Every row a group of its own, where all rows are geometries of one molecule or of few."""
+    return Grouping(task.rows, np.arange(len(task.rows)))
 
 
 @register_split(

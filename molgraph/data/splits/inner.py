@@ -5,36 +5,36 @@ from __future__ import annotations
 from molgraph.base.errors import MolgraphError
 from molgraph.base.registry import get
 from molgraph.data.splits import Split, kfold, split_table
-from molgraph.data.splits.recipe import Splitter
+from molgraph.data.splits.splitter import Splitter
 from molgraph.data.table import Table
 
 SCAFFOLDS = "scaffold/balanced"  # follows the scaffold splits of others, which make their parts themselves
 RANDOM = "random"
 
 
-def inner_recipe(outer: Split) -> str:
-    """The recipe of the inner splits: the outer one where it groups rows, else its setting ``inner`` or ``random``.
+def inner_splitter(outer: Split) -> str:
+    """The splitter of the inner splits: the outer one where it groups rows, else its setting ``inner`` or ``random``.
 
     A method that is tested on new scaffolds and stops, or is tuned, by known ones is tuned for another question.
 
     Example:
         >>> from molgraph.data.table import make_table
         >>> table = make_table(["CCO", "CCCO", "c1ccccc1", "C1CCCCC1", "C1CC1", "CN"])
-        >>> inner_recipe(split_table(table, "cluster/butina", fractions=(0.5, 0.0, 0.5)))
+        >>> inner_splitter(split_table(table, "cluster/butina", fractions=(0.5, 0.0, 0.5)))
         'cluster/butina'
     """
-    if outer.recipe.startswith("scaffold/"):
+    if outer.splitter.startswith("scaffold/"):
         return SCAFFOLDS
     if "inner" in outer.params:
         return str(outer.params["inner"])
-    known: Splitter = get("split", outer.recipe)
-    return RANDOM if known.group is None or "column" in known.params else outer.recipe
+    known: Splitter = get("split", outer.splitter)
+    return RANDOM if known.group is None or "column" in known.params else outer.splitter
 
 
 def inner_splits(
     train: Table, outer: Split, seed: int, *, share: float | None = None, folds: int | None = None, part: str = "test"
 ) -> list[Split]:
-    """Splits of the training rows by ``inner_recipe``; random ones where that cannot divide them.
+    """Splits of the training rows by ``inner_splitter``; random ones where that cannot divide them.
 
     Args:
         train: the training rows.
@@ -47,15 +47,15 @@ def inner_splits(
     Raises:
         DataError: too few rows.
     """
-    name = inner_recipe(outer)
+    name = inner_splitter(outer)
     own = {key: value for key, value in outer.params.items() if key in get("split", name).params}
-    for recipe, params in ((name, own), (RANDOM, {})):
+    for splitter, params in ((name, own), (RANDOM, {})):
         try:
             if share is None:
-                return kfold(train, folds or 2, recipe, seed, with_valid=False, **params)
+                return kfold(train, folds or 2, splitter, seed, with_valid=False, **params)
             fractions = (1 - share, share, 0.0) if part == "valid" else (1 - share, 0.0, share)
-            return [split_table(train, recipe, fractions=fractions, seed=seed, quiet=True, **params)]
+            return [split_table(train, splitter, fractions=fractions, seed=seed, quiet=True, **params)]
         except MolgraphError:  # fewer scaffolds than parts
-            if recipe == RANDOM:
+            if splitter == RANDOM:
                 raise
     raise AssertionError("one of both returns or raises")

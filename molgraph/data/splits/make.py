@@ -1,4 +1,4 @@
-"""Make one frozen split of a table by a recipe's name."""
+"""Make one frozen split of a table by a splitter's name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from molgraph.base.seeds import derive
 from molgraph.chem.identity import molecule_keys
 from molgraph.data.splits.assign import fill_evenly, fill_parts
 from molgraph.data.splits.classes import class_counts
-from molgraph.data.splits.recipe import Grouping, Parts, Splitter, Task, agreed
 from molgraph.data.splits.split import (
     PARTS,
     LeftOut,
@@ -28,34 +27,35 @@ from molgraph.data.splits.split import (
     rows_hash,
     split_hash,
 )
+from molgraph.data.splits.splitter import Grouping, SplitParts, Splitter, Task, agreed
 from molgraph.data.splits.structures import find_leaks, reasons_by_row
 from molgraph.data.table import Table
 
 
 def split_table(
     table: Table,
-    recipe: str = "scaffold/balanced",
+    splitter: str = "scaffold/balanced",
     *,
     fractions: tuple[float, float, float] = (0.8, 0.1, 0.1),
     seed: int = 0,
     quiet: bool = False,
     **params: Any,
 ) -> Split:
-    """Split a table's rows into train, valid and test by a named recipe.
+    """Split a table's rows into train, valid and test by a named splitter.
 
     Args:
         table: the rows; those that are not ``ok`` or whose molecule cannot be read are in no part, with the reason.
-        recipe: a name of kind ``split``; ``molgraph.base.registry.names("split")`` lists them.
+        splitter: a name of kind ``split``; ``molgraph.base.registry.names("split")`` lists them.
         fractions: train, valid and test; they sum to 1.
         seed: what shuffling begins from.
-        quiet: keep the leaks of other people's recipes off standard error; ``Split.leaks`` has them in any case.
-        **params: the recipe's own settings, such as ``column`` or ``similarity``.
+        quiet: keep the leaks of other people's splitters off standard error; ``Split.leaks`` has them in any case.
+        **params: the splitter's own settings, such as ``column`` or ``similarity``.
 
     Returns:
         The split, with its hash and the leaks that it contains.
 
     Raises:
-        UsageError: an unknown recipe or setting, or fractions that do not sum to 1.
+        UsageError: an unknown splitter or setting, or fractions that do not sum to 1.
         EmptyError: a part that was asked for would be empty.
 
     Example:
@@ -67,12 +67,13 @@ def split_table(
         >>> split.left_out[0].row
         5
     """
-    part = read_part(recipe, "split")
-    recipe, params = part.name, {**part.settings, **params}
-    known: Splitter = get("split", recipe)
+    splitter = params.pop("recipe", splitter)  # its former name
+    part = read_part(splitter, "split")
+    splitter, params = part.name, {**part.settings, **params}
+    known: Splitter = get("split", splitter)
     fractions = _checked(fractions)
     if known.reproduces and not 0 <= int(seed) < 2**32:
-        raise BadValueError(f"seed is {seed}, {recipe!r} takes 0 to {2**32 - 1}", hint="as in seed 0")
+        raise BadValueError(f"seed is {seed}, {splitter!r} takes 0 to {2**32 - 1}", hint="as in seed 0")
     usable = usable_rows(table, known)
     task = Task(table, usable.rows, fractions, int(seed), known.settings(params))
     n_groups: int | None = None
@@ -86,14 +87,14 @@ def split_table(
         n_rows = len(grouping.rows)
     elif known.partition is not None:
         parts = known.partition(task)
-    check_parts([getattr(parts, name) for name in PARTS], len(table), f"the split {recipe!r}")
+    check_parts([getattr(parts, name) for name in PARTS], len(table), f"the split {splitter!r}")
     asked = fractions if known.uses_fractions else (1.0, 0.0, fractions[2])
     for name, fraction in zip(PARTS, asked, strict=True):
         if fraction > 0 and not len(getattr(parts, name)):
             raise EmptyError(
-                f"the split {recipe!r} would leave {name} empty: {n_rows} usable rows"
+                f"the split {splitter!r} would leave {name} empty: {n_rows} usable rows"
                 + ("" if n_groups is None else f" in {n_groups} groups that stay whole"),
-                hint=_advice(name, asked, known.name, n_rows if n_groups is None else n_groups),
+                hint=_advice(name, asked, known.name, n_rows if n_groups is None else n_groups) + _of_frames(table),
             )
     split = freeze(task, known, usable, parts, n_groups, parts.told)
     if known.reproduces and split.leaks and not quiet:
@@ -115,11 +116,17 @@ def fewest_rows(fractions: Sequence[float]) -> int:
     return int(sizes[~enough].max(initial=0)) + 1
 
 
-def _advice(name: str, fractions: tuple[float, float, float], recipe: str, n_groups: int) -> str:
+def _of_frames(table: Table) -> str:
+    """The way out of a table of one molecule in many geometries."""
+    shapes = any(entity.kind == "geometry" for entity in table.entities)
+    return "; frames of a trajectory are divided by random/frames" if shapes else ""
+
+
+def _advice(name: str, fractions: tuple[float, float, float], splitter: str, n_groups: int) -> str:
     """How to have the part ``name``, or to go without it."""
     fewest = fewest_rows(fractions)
     more = f"give at least {fewest} distinct molecules" if n_groups < fewest else "give more distinct rows"
-    other = "" if recipe == "random" else ", or the recipe 'random'"
+    other = "" if splitter == "random" else ", or the splitter 'random'"
     if name == "train":
         return more + other
     rest = dict(zip(PARTS, fractions, strict=True)) | {name: 0.0}
@@ -141,19 +148,19 @@ def _checked(fractions: Any) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Usable:
-    """Rows that a recipe may use, why the others may not, and stereo-free parents where a leak is possible."""
+    """Rows that a splitter may use, why the others may not, and stereo-free parents where a leak is possible."""
 
     rows: np.ndarray
     left_out: dict[int, str]
     parents: np.ndarray | None
 
 
-def usable_rows(table: Table, recipe: Splitter) -> Usable:
-    """The rows that a recipe may use; a table of none raises ``EmptyError``."""
+def usable_rows(table: Table, splitter: Splitter) -> Usable:
+    """The rows that a splitter may use; a table of none raises ``EmptyError``."""
     left_out = {int(i): str(table.reason[i]) or str(table.status[i]) for i in np.flatnonzero(~table.ok)}
     rows, parents = np.flatnonzero(table.ok), None
-    # A recipe that groups reads every molecule itself; for the others it is done here, and used again for leaks.
-    if not (recipe.grouped or recipe.reads) and [e.kind for e in table.entities] == ["molecule"]:
+    # A splitter that groups reads every molecule itself; for the others it is done here, and used again for leaks.
+    if not (splitter.grouped or splitter.reads) and [e.kind for e in table.entities] == ["molecule"]:
         keys = molecule_keys(table.smiles[rows], stereo=False)
         parents = np.full(len(table), "", dtype=object)
         parents[rows] = keys.values
@@ -165,23 +172,23 @@ def usable_rows(table: Table, recipe: Splitter) -> Usable:
     return Usable(rows, left_out, parents)
 
 
-def _fill(grouping: Grouping, recipe: Splitter, task: Task) -> Parts:
-    if recipe.stratified:
+def _fill(grouping: Grouping, splitter: Splitter, task: Task) -> SplitParts:
+    if splitter.stratified:
         counts = class_counts(task.table, grouping.rows, grouping.group_of)
         return grouping.parts(fill_evenly(counts, task.fractions, task.seed)[grouping.group_of])
     sizes, *others = grouping.sizes
-    part_of = fill_parts(sizes, task.fractions, task.seed, balanced=recipe.balanced)[grouping.group_of]
+    part_of = fill_parts(sizes, task.fractions, task.seed, balanced=splitter.balanced)[grouping.group_of]
     for other in others:
-        second = fill_parts(other, task.fractions, derive(task.seed, "second"), balanced=recipe.balanced)
+        second = fill_parts(other, task.fractions, derive(task.seed, "second"), balanced=splitter.balanced)
         part_of = agreed(part_of, second[grouping.second])
     return grouping.parts(part_of)
 
 
 def freeze(
     task: Task,
-    recipe: Splitter,
+    splitter: Splitter,
     usable: Usable,
-    parts: Parts,
+    parts: SplitParts,
     n_groups: int | None,
     extra: Mapping[str, Any],
     contents: Sequence[str] | None = None,
@@ -189,13 +196,13 @@ def freeze(
     """Parts as a split with its hash and leaks; ``contents`` are the table's ``row_contents`` where they are known."""
     table, contents = task.table, row_contents(task.table) if contents is None else contents
     arrays = {name: np.sort(np.asarray(getattr(parts, name), dtype=np.int64)) for name in PARTS}
-    plain = {k: v for k, v in task.params.items() if k not in recipe.sources and isinstance(v, str | int | float)}
+    plain = {k: v for k, v in task.params.items() if k not in splitter.sources and isinstance(v, str | int | float)}
     params = plain | dict(extra)
-    settings = {"recipe": recipe.name, "seed": task.seed, "fractions": list(task.fractions), "params": params}
+    settings = {"recipe": splitter.name, "seed": task.seed, "fractions": list(task.fractions), "params": params}
     left_out = tuple(LeftOut(row, why) for row, why in sorted({**usable.left_out, **parts.left_out}.items()))
     return Split(
         **arrays,
-        recipe=recipe.name,
+        splitter=splitter.name,
         seed=task.seed,
         fractions=task.fractions,
         n_rows=len(table),
@@ -203,7 +210,7 @@ def freeze(
         content=rows_hash(contents),
         digests=digests_of(contents),
         hash=split_hash(contents, arrays, settings),
-        leaks=() if recipe.grouped else find_leaks(table, arrays["train"], arrays["test"], usable.parents),
+        leaks=() if splitter.grouped else find_leaks(table, arrays["train"], arrays["test"], usable.parents),
         left_out=left_out,
         groups=n_groups,
     )

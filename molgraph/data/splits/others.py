@@ -15,11 +15,11 @@ import numpy as np
 
 from molgraph.base.errors import BadValueError, MissingOptionError, UnknownNameError, nearest
 from molgraph.chem.scaffold import scaffolds
-from molgraph.data.splits.recipe import Parts, Task, number, register_split
+from molgraph.data.splits.splitter import SplitParts, Task, number, register_split
 from molgraph.data.splits.structures import reasons_by_row
 
 TEN = 10  # rows that DeepChem's stratified splitter deals at a time
-_scaffold_recipe = partial(register_split, "partition", reads=True, reproduces=True)
+_scaffold_splitter = partial(register_split, "partition", reads=True, reproduces=True)
 
 
 class _Scaffolds(NamedTuple):
@@ -39,7 +39,7 @@ class _Scaffolds(NamedTuple):
         """Rows of each scaffold."""
         return np.bincount(self.scaffold_of)
 
-    def parts(self, order: Iterable[int], rule: Callable[[list[int], int], int]) -> Parts:
+    def parts(self, order: Iterable[int], rule: Callable[[list[int], int], int]) -> SplitParts:
         """The parts (0 train, 1 valid, 2 test), filled scaffold by scaffold.
 
         Args:
@@ -52,16 +52,16 @@ class _Scaffolds(NamedTuple):
             size = int(sizes[g])
             part_of[g] = part = rule(filled, size)
             filled[part] += size
-        return Parts.of(self.rows, part_of[self.scaffold_of], self.left_out)
+        return SplitParts.of(self.rows, part_of[self.scaffold_of], self.left_out)
 
 
-@_scaffold_recipe(
+@_scaffold_splitter(
     "scaffold/deepchem",
     "DeepChem's ScaffoldSplitter, exactly; forms of a molecule may leak",
     "Wu et al. 2018, Chem. Sci. 9:513",
     asks="The rarest scaffolds: common ones train, and most tested ones occur once. No seed: one split.",
 )
-def split_like_deepchem(task: Task, chiral: bool = False) -> Parts:
+def split_like_deepchem(task: Task, chiral: bool = False) -> SplitParts:
     """The sets of DeepChem's ``ScaffoldSplitter`` (2.8.0): largest scaffolds first, cut off at the fractions.
 
     Of scaffolds of one size that which begins later comes first. All acyclic molecules are one scaffold there. Rows
@@ -78,13 +78,13 @@ def split_like_deepchem(task: Task, chiral: bool = False) -> Parts:
     return found.parts(np.lexsort((np.arange(len(sizes)), sizes))[::-1].tolist(), rule)
 
 
-@_scaffold_recipe(
+@_scaffold_splitter(
     "scaffold/gem-chiral",
     "GEM's and Hu et al.'s scaffold split, exactly: DeepChem's with chiral scaffolds; forms of a molecule may leak",
     "Fang et al. 2022, Nat. Mach. Intell. 4:127; Hu et al. 2020, ICLR",
     asks="The rarest scaffolds, where another stereoisomer of a scaffold that trained counts as new.",
 )
-def split_like_gem(task: Task) -> Parts:
+def split_like_gem(task: Task) -> SplitParts:
     """The sets of GEM's ``ScaffoldSplitter`` (PaddleHelix), which are those of Hu et al.'s ``scaffold_split``.
 
     DeepChem's rule, but scaffolds keep their stereo, so that stereoisomers fall into different ones; papers on
@@ -93,13 +93,13 @@ def split_like_gem(task: Task) -> Parts:
     return split_like_deepchem(task, chiral=True)
 
 
-@_scaffold_recipe(
+@_scaffold_splitter(
     "scaffold/chemprop",
     "chemprop 2's scaffold_balanced, exactly; forms of a molecule may leak",
     "Yang et al. 2019, J. Chem. Inf. Model. 59:3370",
     asks="New scaffolds at random, small ones first; other forms of a training molecule may be tested.",
 )
-def split_like_chemprop(task: Task) -> Parts:
+def split_like_chemprop(task: Task) -> SplitParts:
     """The sets of chemprop 2.3.1's ``scaffold_balanced``, which astartes 1.3.3 makes: test is filled first.
 
     Scaffolds that fit into the smaller part are shuffled by the seed, larger ones follow from small to large; each
@@ -128,13 +128,13 @@ def split_like_chemprop(task: Task) -> Parts:
     return found.parts([*small, *large], rule)
 
 
-@_scaffold_recipe(
+@_scaffold_splitter(
     "scaffold/chemprop1",
     "chemprop 1's and GROVER's scaffold_balanced, exactly; forms of a molecule may leak",
     "Yang et al. 2019, J. Chem. Inf. Model. 59:3370; Rong et al. 2020, NeurIPS",
     asks="New scaffolds at random, large series in train: closer to training than DeepChem's.",
 )
-def split_like_chemprop1(task: Task) -> Parts:
+def split_like_chemprop1(task: Task) -> SplitParts:
     """The sets of chemprop 1's and GROVER's ``scaffold_balanced``: large scaffolds first, train is filled first.
 
     Scaffolds of more rows than half of valid or of test come first, then the others, both shuffled by the seed;
@@ -145,13 +145,13 @@ def split_like_chemprop1(task: Task) -> Parts:
     return _large_then_small(found, n_train, n_valid, n_test, task.seed)
 
 
-@_scaffold_recipe(
+@_scaffold_splitter(
     "scaffold/tdc",
     "the Therapeutics Data Commons' scaffold split, exactly; forms of a molecule may leak",
     "Huang et al. 2021, NeurIPS Datasets and Benchmarks",
     asks="New scaffolds at random, large series in train: closer to training than DeepChem's.",
 )
-def split_like_tdc(task: Task) -> Parts:
+def split_like_tdc(task: Task) -> SplitParts:
     """The sets of ``create_scaffold_split`` of the Therapeutics Data Commons: chemprop 1's rule with whole targets.
 
     The targets of train and valid are rounded down and test has the rest. Without a test fraction whatever does not
@@ -167,7 +167,7 @@ def split_like_tdc(task: Task) -> Parts:
 
 def _large_then_small(
     found: _Scaffolds, n_train: float, n_valid: float, n_test: float, seed: int, last: int = 2
-) -> Parts:
+) -> SplitParts:
     """Scaffolds of more rows than half a part, then the others, each shuffled; what does not fit goes to ``last``."""
     large = found.sizes() > min(n_valid, n_test) / 2
     order, shuffled = [], Random(seed)  # their generator, whose shuffles depend on how many there are and on the seed
@@ -190,7 +190,7 @@ def _large_then_small(
     params={"target": None},
     asks="Molecules between those that trained: every range of values trains and is tested in the same shares.",
 )
-def split_by_value(task: Task) -> Parts:
+def split_by_value(task: Task) -> SplitParts:
     """The sets of DeepChem's ``SingletaskStratifiedSplitter`` (Wu et al. 2018, Chem. Sci. 9:513), for the same seed.
 
     Rows are sorted by one target; of every ten in that order 8, 1 and 1 (or what the fractions say) are drawn for
@@ -221,4 +221,4 @@ def split_by_value(task: Task) -> Parts:
     part_of = np.empty(dealt, dtype=np.int64)
     for ten in part_of.reshape(-1, TEN):
         ten[draw.permutation(TEN)] = np.repeat([0, 1, 2], tenths)
-    return Parts.of(rows[:dealt], part_of, left_out)
+    return SplitParts.of(rows[:dealt], part_of, left_out)

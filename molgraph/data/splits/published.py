@@ -1,4 +1,4 @@
-"""The recipes that read lists of rows: ``file``, the user's own, and ``index/file``, as somebody published them."""
+"""The splitters that read lists of rows: ``file``, the user's own, and ``index/file``, as somebody published them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from molgraph.base.errors import (
 from molgraph.base.registry import full_name, names
 from molgraph.data.splits.columns import parts_of_words
 from molgraph.data.splits.fits import check_rows
-from molgraph.data.splits.recipe import WORDS, Parts, Task, register_split
 from molgraph.data.splits.split import FORMAT, PARTS, Split, read_json
+from molgraph.data.splits.splitter import WORDS, SplitParts, Task, register_split
 
 ENDINGS = (".json", ".npz", ".npy", ".csv", ".csv.gz", ".txt", ".txt.gz", ".idx", "")
 
@@ -37,7 +37,7 @@ ENDINGS = (".json", ".npz", ".npy", ".csv", ".csv.gz", ".txt", ".txt.gz", ".idx"
     params={"path": None},
     asks="Whatever the file was made for.",
 )
-def split_by_file(task: Task) -> Parts:
+def split_by_file(task: Task) -> SplitParts:
     """The user's own file: JSON from ``Split.save`` or with lists of row numbers, or CSV with columns id and split."""
     path = _path(task)
     if path.suffix != ".json":
@@ -46,7 +46,7 @@ def split_by_file(task: Task) -> Parts:
         return _parts(task, _from_path(path), str(path))
     split = Split.load(path)
     check_rows(split, task.table, str(path))
-    return Parts(split.train, split.valid, split.test, {out.row: out.reason for out in split.left_out})
+    return SplitParts(split.train, split.valid, split.test, {out.row: out.reason for out in split.left_out})
 
 
 def _words_of_ids(path: Path, ids: np.ndarray) -> list[str]:
@@ -73,7 +73,7 @@ def _words_of_ids(path: Path, ids: np.ndarray) -> list[str]:
     sources=("path", *PARTS),
     asks="Whatever the published lists were made for.",
 )
-def split_by_index(task: Task) -> Parts:
+def split_by_index(task: Task) -> SplitParts:
     """The parts that published files of row numbers name, as they are.
 
     Settings: ``path``, one file that holds all parts (JSON or npz with ``train``, ``valid``, ``test``; csv with such
@@ -103,11 +103,11 @@ def _path(task: Task) -> Path:
     return Path(path)
 
 
-def recipe_or_file(name: str) -> tuple[str, dict[str, Any]]:
-    """A recipe's name, or a file or folder of row numbers, as the recipe that serves it and its settings.
+def splitter_or_file(name: str) -> tuple[str, dict[str, Any]]:
+    """A splitter's name, or a file or folder of row numbers, as the splitter that serves it and its settings.
 
     Example:
-        >>> recipe_or_file("random")
+        >>> splitter_or_file("random")
         ('random', {})
     """
     path = Path(name)
@@ -126,7 +126,7 @@ def recipe_or_file(name: str) -> tuple[str, dict[str, Any]]:
 
 def _parts(
     task: Task, found: Mapping[str, np.ndarray], source: str, first: int = 0, *, others_train: bool = False
-) -> Parts:
+) -> SplitParts:
     """The parts from the row numbers of each, counted from ``first``; ``others_train`` where no list of training is."""
     n = len(task.table)
     part_of = np.full(n, -1)
@@ -148,7 +148,7 @@ def _parts(
     if others_train and "train" not in found:
         part_of[part_of < 0] = 0
     mine = part_of[task.rows]
-    return Parts.of(task.rows, mine, dict.fromkeys(task.rows[mine < 0].tolist(), f"in no part of {source}"))
+    return SplitParts.of(task.rows, mine, dict.fromkeys(task.rows[mine < 0].tolist(), f"in no part of {source}"))
 
 
 def _from_path(path: Path) -> dict[str, np.ndarray]:

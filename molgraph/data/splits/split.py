@@ -1,4 +1,4 @@
-"""Define a split: which rows train, validate and test, frozen with its recipe and a hash."""
+"""Define a split: which rows train, validate and test, frozen with its splitter and a hash."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from molgraph.data.table import Table
 FORMAT = "molgraph-split-1"
 PARTS = ("train", "valid", "test")
 ANEW = "split this table anew, or give the one that the split was made for"
-_SAVED = ("recipe", "seed", "fractions", "params", "n_rows", "groups", "content", "hash", "digests")
+_SAVED = ("seed", "fractions", "params", "n_rows", "groups", "content", "hash", "digests")
 _LAST = ("left_out", "leaks")  # the fields in the order of the file
 _WAY_OUT = "where a benchmark's run wrote it, delete its folder and run again"
 
@@ -59,23 +59,23 @@ class Split:
         train: int64, sorted row numbers.
         valid: int64, sorted row numbers; may be empty.
         test: int64, sorted row numbers.
-        recipe: the recipe's registered name, such as ``scaffold/balanced``.
+        splitter: the splitter's registered name, such as ``scaffold/balanced``.
         seed: what its shuffling began from.
         fractions: the parts that were asked for.
         n_rows: rows of the table it was made for.
-        params: the recipe's other settings, plain JSON values.
+        params: the splitter's other settings, plain JSON values.
         content: sha256 of the table's ids and structures, in row order.
         digests: two digits of each row's own sha256, which tell the row that differs in another table.
-        hash: sha256 of the recipe, every part's sorted contents and the indices.
-        leaks: pairs of train and test rows that hold forms of one molecule; empty for recipes that group.
+        hash: sha256 of the splitter, every part's sorted contents and the indices.
+        leaks: pairs of train and test rows that hold forms of one molecule; empty for splitters that group.
         left_out: rows in no part.
-        groups: how many groups the recipe kept whole, or None for a recipe that does not group.
+        groups: how many groups the splitter kept whole, or None for a splitter that does not group.
     """
 
     train: np.ndarray
     valid: np.ndarray
     test: np.ndarray
-    recipe: str
+    splitter: str
     seed: int
     fractions: tuple[float, ...]
     n_rows: int
@@ -131,7 +131,7 @@ class Split:
     def text(self, n_leaks: int = 5) -> str:
         """Sizes, groups, leaks and what was left out, in a few lines."""
         counts = ", ".join(f"{k} {v}" for k, v in self.sizes.items())
-        lines = [f"{self.recipe} (seed {self.seed}): {counts}"]
+        lines = [f"{self.splitter} (seed {self.seed}): {counts}"]
         if self.groups is not None:
             lines.append(f"{self.groups} groups kept whole")
         if self.leaks:
@@ -147,7 +147,8 @@ class Split:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the split as JSON, one line a part."""
-        fields: dict[str, Any] = {"format": FORMAT} | {name: getattr(self, name) for name in (*_SAVED, *PARTS, *_LAST)}
+        fields: dict[str, Any] = {"format": FORMAT, "recipe": self.splitter}
+        fields |= {name: getattr(self, name) for name in (*_SAVED, *PARTS, *_LAST)}
         fields |= {name: fields[name].tolist() for name in PARTS} | {"params": dict(self.params)}
         body = ",\n".join(f"{json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}" for k, v in fields.items())
         write_whole(path, f"{{\n{body}\n}}\n")
@@ -162,7 +163,7 @@ class Split:
             parts: dict[str, Any] = {name: np.asarray(raw[name], dtype=np.int64).reshape(-1) for name in PARTS}
             split = cls(
                 **parts,
-                recipe=str(raw["recipe"]),
+                splitter=str(raw["recipe"]),
                 seed=int(raw["seed"]),
                 fractions=tuple(float(f) for f in raw["fractions"]),
                 n_rows=int(raw["n_rows"]),
@@ -183,7 +184,7 @@ class Split:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{k}={v}" for k, v in self.sizes.items())
-        return f"Split({self.recipe!r}, seed={self.seed}, {counts}, leaks={len(self.leaks)}, hash={self.hash[:12]!r})"
+        return f"Split({self.splitter!r}, seed={self.seed}, {counts}, leaks={len(self.leaks)}, hash={self.hash[:12]!r})"
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
@@ -230,9 +231,12 @@ def row_contents(table: Table) -> list[str]:
     return [hashlib.sha256(f"[{row}]".encode()).hexdigest() for row in rows]  # a list as json.dumps writes it
 
 
-def split_hash(contents: Sequence[str], parts: Mapping[str, np.ndarray], recipe: Mapping[str, Any]) -> str:
-    """sha256 of the recipe, each part's sorted contents (a table's ``row_contents``) and its indices."""
-    digest = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode())
+def split_hash(contents: Sequence[str], parts: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> str:
+    """sha256 of the settings, each part's sorted contents (a table's ``row_contents``) and its indices.
+
+    The splitter's name stands in the settings under ``recipe``, its key in files and hashes.
+    """
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for name in PARTS:
         digest.update(f"\n{name}\n".encode())
         digest.update("\n".join(sorted(contents[i] for i in parts[name])).encode())

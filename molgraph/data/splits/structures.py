@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ import pandas as pd
 from molgraph.base.errors import MissingColumnError
 from molgraph.chem.connectivity import connectivity_key
 from molgraph.chem.identity import molecule_keys, relate
+from molgraph.chem.parallel import map_molecules
+from molgraph.chem.reaction import reactants_of, reaction_key
 from molgraph.data.content import value_digest
 from molgraph.data.graph_values import Geometry
-from molgraph.data.splits.recipe import Grouping, Task, number
 from molgraph.data.splits.split import Leak
+from molgraph.data.splits.splitter import Grouping, Task, number
 from molgraph.data.table import Entities, Table
 
 MOST_PER_TEST_ROW = 10  # a molecule that stands in training a thousand times is named ten times
@@ -26,8 +29,15 @@ def reasons_by_row(rows: np.ndarray, reasons: np.ndarray) -> dict[int, str]:
 
 
 def group_by_parent(task: Task, column: Entities | None = None) -> tuple[Grouping, np.ndarray]:
-    """Group rows by stereo-free parent; rows whose molecule cannot be read are left out with RDKit's reason."""
-    if column is None and "molecule" not in [e.kind for e in task.table.entities]:
+    """Group rows by stereo-free parent; rows whose molecule cannot be read are left out with RDKit's reason.
+
+    Of a reaction that is the parent of its largest reactant.
+    """
+    kinds = [e.kind for e in task.table.entities]
+    if column is None and kinds == ["reaction"]:
+        texts = [reactants_of(str(text)) for text in task.table.entities[0].values]
+        column = Entities("reactants", "molecule", np.array(texts, dtype=object))
+    if column is None and "molecule" not in kinds:
         raise MissingColumnError(
             "this split needs a column of molecules",
             hint="take another one, as in --split random",
@@ -40,6 +50,13 @@ def group_by_parent(task: Task, column: Entities | None = None) -> tuple[Groupin
     return Grouping(task.rows[use], group_of, reasons_by_row(task.rows, keys.reasons)), parents[first]
 
 
+def reaction_keys(texts: Sequence[Any] | np.ndarray) -> np.ndarray:
+    """object [n]: a text that writings of one reaction share; empty where it cannot be read."""
+    return np.array(
+        map_molecules(reaction_key, [str(t) for t in texts], lambda *_: "", label="reactions"), dtype=object
+    )
+
+
 def geometry_key(value: Any) -> str:
     """A text that conformers share, of a ``Geometry``; empty of anything else."""
     return connectivity_key(value.numbers, value.positions) if isinstance(value, Geometry) else ""
@@ -47,7 +64,8 @@ def geometry_key(value: Any) -> str:
 
 def entity_keys(table: Table, rows: np.ndarray) -> np.ndarray:
     """A text for each of the rows, equal where all entities are forms of the same: molecules by their stereo-free
-    parents, sequences by their letters, geometries by what is bonded; empty where one cannot be read or is a graph.
+    parents, reactions by both sides, sequences by their letters, geometries by what is bonded; empty where one cannot
+    be read or is a graph.
 
     Example:
         >>> from molgraph.data.table import make_table
@@ -60,6 +78,9 @@ def entity_keys(table: Table, rows: np.ndarray) -> np.ndarray:
             return np.full(len(rows), "", dtype=object)
         if entity.kind == "geometry":
             columns.append(np.array([geometry_key(value) for value in entity.values[rows]], dtype=object))
+            continue
+        if entity.kind == "reaction":
+            columns.append(reaction_keys(entity.values[rows]))
             continue
         code, texts = pd.factorize(entity.values[rows])
         is_molecule = entity.kind == "molecule"

@@ -65,6 +65,7 @@ class Board:
     alone: bool = True
     notes: tuple[str, ...] = ()  # what else a reader should know
     entered: Mapping[str, str] = field(default_factory=dict)  # how the rows that others submitted came about
+    positions: Mapping[str, str] = field(default_factory=dict)  # where methods have positions of atoms from, by method
     rows: RowCount = field(default_factory=RowCount)  # the dataset's rows, and those that no method could use
     sides: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of pairs, the rows that read one side alone
 

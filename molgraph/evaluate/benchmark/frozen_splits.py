@@ -20,13 +20,15 @@ from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import file_of_split
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, BenchSplit, OwnTable
 
-Parts = dict[tuple[str, int, int], Split]
+FrozenSplits = dict[tuple[str, int, int], Split]
 logger = logging.getLogger("molgraph")
 
 
-def freeze(recipe: BenchRecipe, out: Path, dataset: str, table: Table, *, write: bool) -> tuple[Parts, dict[str, str]]:
+def freeze(
+    recipe: BenchRecipe, out: Path, dataset: str, table: Table, *, write: bool
+) -> tuple[FrozenSplits, dict[str, str]]:
     """The splits of a dataset by label, repeat and fold, and why others cannot divide it by their label."""
-    found, refused = Parts(), dict[str, str]()
+    found, refused = FrozenSplits(), dict[str, str]()
     for split in recipe.split_of(dataset):
         try:
             found |= _frozen(recipe, out, dataset, split, table, write=write)
@@ -37,13 +39,16 @@ def freeze(recipe: BenchRecipe, out: Path, dataset: str, table: Table, *, write:
     return found, refused
 
 
-def _frozen(recipe: BenchRecipe, out: Path, dataset: str, split: BenchSplit, table: Table, *, write: bool) -> Parts:
+def _frozen(
+    recipe: BenchRecipe, out: Path, dataset: str, split: BenchSplit, table: Table, *, write: bool
+) -> FrozenSplits:
     """The splits of one label: those that lie in the folder, where they are the ones asked for."""
     files = {(split.name, *part): file_of_split(out, dataset, split.name, *part) for part in split.parts}
     mark = out / "splits" / dataset / split.name / "asked.json"
     settings, source = _settings(recipe, dataset, split, table)
     asked = {"content": rows_hash(row_contents(table))} | ({"source": source} if source else {})
-    asked |= split.model_dump(mode="json", exclude={"label", "method_seeds", "datasets"})
+    asked |= split.model_dump(mode="json", exclude={"label", "method_seeds", "datasets", "splitter"})
+    asked["recipe"] = split.splitter  # marks keep the key of before: nothing is drawn anew for its name
     wanted = json.dumps(asked, sort_keys=True)
     if mark.is_file() and mark.read_bytes() == wanted.encode():
         return {part: Split.load(file) for part, file in files.items()}
@@ -63,9 +68,9 @@ def _frozen(recipe: BenchRecipe, out: Path, dataset: str, split: BenchSplit, tab
 
 def _draw(split: BenchSplit, table: Table, settings: Mapping[str, Any]) -> list[Split]:
     if split.folds is not None:
-        return [*repeated_kfold(table, split.repeats, split.folds, split.recipe, split.seeds[0], **settings)]
+        return [*repeated_kfold(table, split.repeats, split.folds, split.splitter, split.seeds[0], **settings)]
     how = {"fractions": split.fractions, "quiet": True, **settings}
-    made = [split_table(table, split.recipe, seed=seed, **how) for seed in split.seeds]
+    made = [split_table(table, split.splitter, seed=seed, **how) for seed in split.seeds]
     n = made[0].params.get("folds")
     if n is not None and settings.get("fold") is None:
         raise DataError(
@@ -81,7 +86,7 @@ def _settings(recipe: BenchRecipe, dataset: str, split: BenchSplit, table: Table
     Where the hash changes, the split is drawn anew; it is empty for splits that read nothing but the molecules.
     """
     settings = dict(split.params)
-    if "column" in get("split", split.recipe).params:
+    if "column" in get("split", split.splitter).params:
         name = settings.get("column")
         own = next((t for t in recipe.table if t.name == dataset), None)
         if own is not None and isinstance(name, str) and name:

@@ -142,10 +142,10 @@ def check_recipe(
             if edition not in ("", *(there := edition_names(known))):
                 raise UnknownNameError(f"{known.name} has no edition {edition!r}", hint=f"it has: {', '.join(there)}")
     for split in recipe.split:
-        known_split = get("split", split.recipe)
+        known_split = get("split", split.splitter)
         known_split.settings(split.params)
         if split.folds is not None and known_split.group is None and known_split.own_folds is None:
-            raise UnsupportedError(f"the split {split.recipe!r} has no folds", hint="give it fractions and seeds")
+            raise UnsupportedError(f"the split {split.splitter!r} has no folds", hint="give it fractions and seeds")
     for metric in (*recipe.metrics, *(t.metric for t in recipe.table if t.metric), *(q.metric for q in recipe.quoted)):
         get_metric(metric)
     for quoted in recipe.quoted:

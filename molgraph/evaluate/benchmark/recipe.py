@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from molgraph.base.errors import nearest
-from molgraph.base.recipe_keys import NotNegative, Positive
+from molgraph.base.recipe_keys import SPLITTER, NotNegative, Positive
 from molgraph.base.registry import full_name
 from molgraph.base.toml_config import Section, read_toml, write_toml
 
@@ -41,10 +41,11 @@ Seeds = Annotated[tuple[NotNegative, ...], Field(min_length=1), Once]
 
 
 class BenchSplit(Section):
-    """One question: a split recipe, once for each seed, or as repeated cross-validation."""
+    """One question: a splitter, once for each seed, or as repeated cross-validation."""
 
-    recipe: str  # a registered split, or a .json or .csv file of rows, as ``train --split`` takes it
-    label: Label = ""  # on the board and in paths; by default the recipe's, with folds where there are some
+    #: a registered split, or a .json or .csv file of rows, as ``train --split`` takes it
+    splitter: Annotated[str, Field(validation_alias=SPLITTER)]
+    label: Label = ""  # on the board and in paths; by default the splitter's, with folds where there are some
     fractions: tuple[float, float, float] = (0.8, 0.1, 0.1)  # of a split without folds
     seeds: Seeds = (0,)  # a split for each; cross-validation takes one
     folds: Annotated[int, Field(ge=2)] | None = None
@@ -56,13 +57,14 @@ class BenchSplit(Section):
     @model_validator(mode="before")
     @classmethod
     def _files(cls, values: Any) -> Any:
-        """A file in the place of a recipe's name; and the full name of a short one."""
-        asked = values.get("recipe") if isinstance(values, Mapping) else None
+        """A file in the place of a splitter's name; and the full name of a short one."""
+        key = "splitter" if not isinstance(values, Mapping) or "splitter" in values else "recipe"
+        asked = values.get(key) if isinstance(values, Mapping) else None
         if not isinstance(asked, str):
             return values
         if asked.endswith((".json", ".csv")):
-            return {**values, "recipe": "file", "params": {"path": asked}}
-        return {**values, "recipe": full_name("split", asked)}
+            return {**values, key: "file", "params": {"path": asked}}
+        return {**values, key: full_name("split", asked)}
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -78,16 +80,16 @@ class BenchSplit(Section):
 
     @property
     def name(self) -> str:
-        """The label, or one made of the recipe."""
+        """The label, or one made of the splitter."""
         folds = "" if self.folds is None else f"-{self.repeats}x{self.folds}"
-        return self.label or self.recipe.replace("/", "-") + folds
+        return self.label or self.splitter.replace("/", "-") + folds
 
     @property
     def test_over_train(self) -> float:
         """Test rows over training rows of a split; pairs whose ends are both new are tested in a fold of each."""
         if self.folds is None:
             return self.fractions[2] / (self.fractions[0] + self.fractions[1])
-        return (self.folds - 1.0) ** (-2 if self.recipe == "cold-both" else -1)
+        return (self.folds - 1.0) ** (-2 if self.splitter == "cold-both" else -1)
 
     @property
     def parts(self) -> list[tuple[int, int]]:
@@ -103,6 +105,7 @@ class OwnTable(Section):
     smiles: str | tuple[str, ...] | None = None  # its column of SMILES, where it is not plain, or several
     sequence: str | tuple[str, ...] | None = None  # its column of protein sequences, or several
     geometry: str | tuple[str, ...] | None = None  # its column of atoms in space; geometry: those of an SD file
+    reaction: str | tuple[str, ...] | None = None  # its column of mapped reactions
     id: str | None = None  # its column of ids; one named id, or the rows' numbers, where not given
     split_column: str | None = None  # read by the splits column, time and group where their params name no other
     targets: tuple[str, ...] = ()  # with a kind where it is not plain (active:binary); generators read none
@@ -116,7 +119,9 @@ class OwnTable(Section):
     @property
     def columns(self) -> dict[str, Any]:
         """What holds its entities, ids, weights and features, as ``read_table`` takes it."""
-        return self.model_dump(include={"smiles", "sequence", "geometry", "id", "weight", "features", "qualifiers"})
+        return self.model_dump(
+            include={"smiles", "sequence", "geometry", "reaction", "id", "weight", "features", "qualifiers"}
+        )
 
 
 class Tuning(Section):
@@ -203,7 +208,7 @@ class BenchRecipe(Section):
 
     Example:
         >>> recipe = BenchRecipe.from_dict({
-        ...     "name": "small", "datasets": ["chembl2321810"], "split": [{"recipe": "random", "folds": 5}],
+        ...     "name": "small", "datasets": ["chembl2321810"], "split": [{"splitter": "random", "folds": 5}],
         ...     "method": [{"name": "mean"}],
         ... })
         >>> recipe.split[0].name, len(recipe.split[0].parts)

@@ -15,6 +15,7 @@ import pandas as pd
 from molgraph.base import progress
 from molgraph.base.contracts import RUN_ONLY
 from molgraph.base.errors import EmptyError
+from molgraph.base.positions import NOTE
 from molgraph.chem.fingerprints import Fingerprints
 from molgraph.chem.identity import canonical_smiles
 from molgraph.data.replicates import replicate_sd
@@ -107,7 +108,8 @@ def gather(records: Records, scores: pd.DataFrame, slices: bool) -> BenchReport:
     found = {p: each for p, each in sliced if each is not None}
     for b in progress.track(boards, label="bootstrap"):
         ceilings = _ceilings(b, found.get((b.dataset, b.split)), prints, written)
-        b = replace(b, entered=entered_rows(records, b.dataset, b.split), ceilings=ceilings)
+        entered, positions = (told(records, b.dataset, b.split) for told in (entered_rows, positions_of))
+        b = replace(b, ceilings=ceilings, entered=entered, positions=positions)
         single = b.primary and b.ranking.n_folds == 1 and not recipe.generates
         whole.append(b.tested_by(bootstrap_errors(records, b)) if single else b)
     status = Counter(str(record.manifest["status"]) for record in records.done if record.manifest["status"] != "ok")
@@ -189,6 +191,16 @@ def entered_rows(records: Records, dataset: str, split: str) -> dict[str, str]:
         words += [f"not told: {', '.join(gone)}"] * bool(gone)
         told[method] = "; ".join(words)
     return told
+
+
+def positions_of(records: Records, dataset: str, split: str) -> dict[str, str]:
+    """Where the methods of a board have the positions of atoms from, by method; none of those that read none."""
+    return {
+        cell.method: note.removeprefix(NOTE)
+        for cell, manifest in records.done
+        for note in manifest.get("notes") or ()
+        if (cell.dataset, cell.split) == (dataset, split) and note.startswith(NOTE)
+    }
 
 
 def _ceilings(

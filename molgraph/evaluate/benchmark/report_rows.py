@@ -130,7 +130,9 @@ def sentences(board: Board) -> list[str]:
             text += " They are averaged in their own units, so that tasks of large numbers weigh most."
         found.append(text + "".join(f" {name}: {why}." for name, why in board.scores.left_out.items()))
     entered = [f"{name} was entered by its predictions: {words}" for name, words in board.entered.items()]
-    return [text for text in (*board.side_sentences, *found, how_tested(board), *board.notes, *entered) if text]
+    atoms = [f"Positions of atoms that {name} reads: {words}." for name, words in board.positions.items()]
+    texts = (*board.side_sentences, *found, how_tested(board), *board.notes, *atoms, *entered)
+    return [text for text in texts if text]
 
 
 def how_tested(board: Board) -> str:

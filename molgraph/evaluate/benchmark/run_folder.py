@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -172,7 +173,7 @@ def open_folder(out: Path, recipe: BenchRecipe, source: Path | None = None, *, w
         )
     named = [split.params.get(key) for split in recipe.split for key in ("path", *PARTS)]
     for read in [source, *(table.path for table in recipe.table), *(each for each in named if isinstance(each, str))]:
-        if read is not None and lies_in(out, read) and not (read is source and Path(read).read_bytes() == text):
+        if read is not None and lies_in(out, read) and not (read is source and _renamed(read) == text):
             raise ConflictError(
                 f"{read} is read, and lies where the run writes", hint="name another folder, or move that file first"
             )
@@ -185,12 +186,17 @@ def open_folder(out: Path, recipe: BenchRecipe, source: Path | None = None, *, w
         return
     try:
         (out / WORK).mkdir(parents=True, exist_ok=True)  # first: it is the mark that the folder is a benchmark's
-        if path.is_file() and path.read_bytes() == text:
+        if path.is_file() and _renamed(path) == text:
             return
         (out / SCORES).unlink(missing_ok=True)  # of cells that the recipe no longer asks for
     except OSError as error:
         raise storage_error(f"cannot write the benchmark's folder {out}", error) from error
     write_whole(path, text)
+
+
+def _renamed(path: str | Path) -> bytes:
+    """A folder's recipe, with the key ``recipe`` of the splits of older ones under its name of today."""
+    return re.sub(rb"^recipe = ", b"splitter = ", Path(path).read_bytes(), flags=re.MULTILINE)
 
 
 def _is_own(out: Path) -> bool:
@@ -209,7 +215,7 @@ def lies_in(out: Path, path: str | Path, *more: str) -> bool:
 
 def check_unchanged(out: Path, recipe: BenchRecipe) -> None:
     """Raise ``BusyError`` where another run has begun in the folder with another recipe."""
-    if (out / RECIPE).read_bytes() != recipe.to_toml().encode():
+    if _renamed(out / RECIPE) != recipe.to_toml().encode():
         raise BusyError(
             f"another run has begun in {out} with another recipe",
             hint="what is done is kept: wait for that run and give the command once more, or name another folder",

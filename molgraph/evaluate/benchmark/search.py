@@ -68,7 +68,7 @@ def search(job: Job, train: Table, outer: Split) -> dict[str, Any]:
     scored = [t for t in trials if t["value"] is not None]
     best = min(scored, key=lambda t: t["value"], default=None)  # the first of equals
     notes = [] if best else ["no trial of the search had a score: the defaults are used"]
-    told = {"split": inner[0].recipe, "metrics": {name: m.name for name, m in metrics.items()}, "rows": len(train)}
+    told = {"split": inner[0].splitter, "metrics": {name: m.name for name, m in metrics.items()}, "rows": len(train)}
     return {"chosen": best["params"] if best else {}, "search": {**told, "trials": trials}, "notes": notes}
 
 

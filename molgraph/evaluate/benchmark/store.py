@@ -62,7 +62,7 @@ def make_manifest(cell: Cell, problem: DatasetPlan, recipe: BenchRecipe, outcome
         **asdict(cell),
         "edition": problem.edition,
         "data_hash": problem.data_hash,
-        "split": {"label": cell.split, "recipe": split.recipe, "params": split.params, "seed": seed},
+        "split": {"label": cell.split, "recipe": split.splitter, "params": split.params, "seed": seed},
         "split_hash": problem.split_hash[cell.part],
         "method": method.name,
         "label": cell.method,

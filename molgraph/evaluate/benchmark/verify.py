@@ -116,7 +116,7 @@ def _check_dataset(records: Records, problem: DatasetPlan, sound: Sound) -> Iter
         except MolgraphError as error:
             yield str(file), error.message
             continue
-        settings = {key: getattr(split, key) for key in ("recipe", "seed", "fractions", "params")}
+        settings = {key: getattr(split, key) for key in ("seed", "fractions", "params")} | {"recipe": split.splitter}
         found = split_hash(contents, {key: getattr(split, key) for key in PARTS}, settings)
         if found != split.hash:
             yield str(file), f"the split's rows give the hash {found}, the file has {split.hash}"

@@ -19,6 +19,7 @@ import numpy as np
 from molgraph.base.contracts import Generator, Prediction, SamplesUnchecked
 from molgraph.base.errors import MolgraphError, ShapeError
 from molgraph.base.paths import disk_full
+from molgraph.base.positions import GIVEN, NOTE, geometry_of
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
 from molgraph.data.table_parquet import read_handed
@@ -75,6 +76,8 @@ def run_job(job: Job) -> dict[str, Any]:
         refuse_labels(test.row_targets, test.y, prediction.value, job.noise, job.method.row)
     write_predictions(Path(job.folder) / PREDICTIONS, split.test, test, prediction)
     notes = [*method.notes, *found.pop("notes", ())]
+    if geometry_of(method) == GIVEN:  # one that makes them says how
+        notes.append(NOTE + GIVEN)
     unlearned = dict(prediction.unlearned)
     return {"status": "ok", "reason": "", "seconds": seconds, "notes": notes, "unlearned": unlearned, **found}
 

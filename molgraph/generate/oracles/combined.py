@@ -78,7 +78,7 @@ class Term:
         return missed, distance
 
 
-class Parts(NamedTuple):
+class PartScores(NamedTuple):
     """The scores of a list of molecules by an oracle.
 
     Args:
@@ -144,7 +144,7 @@ class Combined(Oracle):
         found = self.score_parts(smiles)
         return Scores(found.guide, found.reason)
 
-    def score_parts(self, smiles: Sequence[str], given: Mapping[str, np.ndarray] = NOTHING) -> Parts:
+    def score_parts(self, smiles: Sequence[str], given: Mapping[str, np.ndarray] = NOTHING) -> PartScores:
         """The scores of each SMILES, by parts; of parts whose values are given, by label, no oracle is asked."""
         n = len(smiles)
         parts, reason = np.full((n, len(self.terms)), np.nan), np.full(n, "", dtype=object)
@@ -163,7 +163,7 @@ class Combined(Oracle):
             excess += distance / term.oracle.scale
         bad = reason != ""
         total[bad] = np.nan
-        return Parts(total, total - self.scale * excess, ~bad & within, parts, reason)
+        return PartScores(total, total - self.scale * excess, ~bad & within, parts, reason)
 
     def screen(self, smiles: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """bool [n], whether a molecule misses a bound that is checked at no cost, and float64 [n], the guide's loss.

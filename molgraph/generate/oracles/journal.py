@@ -35,7 +35,7 @@ class Scored:
     Args:
         smiles: canonical; as it was given where it cannot be read.
         call: the number of the oracle call, from 1; 0 where none was made.
-        total, guide, within, parts: as in ``Parts``.
+        total, guide, within, parts: as in ``PartScores``.
         reason: why there is no score; empty where there is one.
     """
 

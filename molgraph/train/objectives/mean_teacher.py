@@ -73,7 +73,7 @@ class MeanTeacher(Objective):
         penalties: the weights of the network's penalties by name; 1 if not given.
 
     Raises:
-        UnsupportedError: targets of atoms or bonds.
+        UnsupportedError: targets of atoms or bonds, or a head that reads the states of atoms.
     """
 
     semi_supervised = True
@@ -95,6 +95,9 @@ class MeanTeacher(Objective):
         if outputs.level != "row":
             words = f"mean-teacher learns targets of rows, and {outputs.targets[0].name} is one of each {outputs.level}"
             raise UnsupportedError(words, hint="leave the objective out")
+        if network.reads_atoms:
+            words = "mean-teacher adds noise to the states of graphs, and the head reads those of atoms"
+            raise UnsupportedError(words, hint="leave the objective out, or choose another head")
         self.supervised, self.student = Supervised(outputs, penalties=penalties), deepcopy(network)
         self.weight, self.decay, self.noise, self.ramp = weight, decay, noise, ramp
         self.valid_parts = self.supervised.valid_parts

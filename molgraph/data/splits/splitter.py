@@ -1,4 +1,4 @@
-"""Define split recipes: functions that group the rows of a table or assign them to parts."""
+"""Define splitters: functions that group the rows of a table or assign them to parts."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ CROSSED = "its two entities fall into different parts"
 
 @dataclass(frozen=True)
 class Task:
-    """What a recipe is asked to do.
+    """What a splitter is asked to do.
 
     Args:
         table: the whole table.
         rows: int64, the rows that may be used: those that are ``ok``.
         fractions: train, valid, test.
         seed: what shuffling begins from.
-        params: the recipe's own settings, defaults filled in.
+        params: the splitter's own settings, defaults filled in.
     """
 
     table: Table
@@ -59,15 +59,15 @@ class Grouping:
         """Rows of each group, and of each second group where there are some."""
         return [np.bincount(groups) for groups in (self.group_of, self.second) if groups is not None]
 
-    def parts(self, part_of: np.ndarray) -> Parts:
+    def parts(self, part_of: np.ndarray) -> SplitParts:
         """The parts from the part of each row: 0 train, 1 valid, 2 test, -1 where its two groups disagree."""
         crossed = dict.fromkeys(self.rows[part_of < 0].tolist(), CROSSED)
-        return Parts.of(self.rows, part_of, {**self.left_out, **crossed})
+        return SplitParts.of(self.rows, part_of, {**self.left_out, **crossed})
 
 
 @dataclass(frozen=True)
-class Parts:
-    """The parts a recipe made by itself: row numbers of each, and what was left out.
+class SplitParts:
+    """The parts a splitter made by itself: row numbers of each, and what was left out.
 
     ``told`` are further plain values for the split's ``params``.
     """
@@ -79,7 +79,7 @@ class Parts:
     told: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rows: np.ndarray, part_of: np.ndarray, left_out: Mapping[int, str]) -> Parts:
+    def of(cls, rows: np.ndarray, part_of: np.ndarray, left_out: Mapping[int, str]) -> SplitParts:
         """Parts from the rows [m] and the part of each: 0 train, 1 valid, 2 test."""
         return cls(rows[part_of == 0], rows[part_of == 1], rows[part_of == 2], left_out)
 
@@ -96,18 +96,18 @@ class Splitter:
         stratified: whether each part gets its share of every class, as well as whole groups allow.
         grouped: whether no form of a training molecule can be tested, so that leaks need no search.
         reads: whether it leaves out by itself what cannot be read.
-        reproduces: whether it is somebody else's recipe: it is asked of molecules as they are written, and what leaks
+        reproduces: whether it is somebody else's: it is asked of molecules as they are written, and what leaks
             is printed.
         uses_fractions: whether the fractions matter.
         asks: the question that a score on this split answers, in words for people.
-        params: names of the recipe's own settings with their defaults.
+        params: names of the splitter's own settings with their defaults.
         sources: those of them that say where rows stand written; the rows count, not the places, which differ from
             machine to machine: they are kept out of the split and its hash.
     """
 
     name: str
     group: Callable[[Task], Grouping] | None = None
-    partition: Callable[[Task], Parts] | None = None
+    partition: Callable[[Task], SplitParts] | None = None
     own_folds: Callable[[Task], Grouping] | None = None
     balanced: bool = False
     stratified: bool = False
@@ -138,11 +138,11 @@ class Splitter:
 def register_split(
     role: Literal["group", "partition"], name: str, summary: str, paper: str = "", **settings: Any
 ) -> Callable[[T], T]:
-    """Register the decorated function as a recipe.
+    """Register the decorated function as a splitter.
 
     Args:
         role: whether it says which rows stay together, or makes the parts itself.
-        name: the recipe's name.
+        name: the splitter's name.
         summary: one line for people.
         paper: the source.
         settings: other fields of ``Splitter``.

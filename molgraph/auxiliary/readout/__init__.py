@@ -1,0 +1,1 @@
+"""Readouts of the long tail of the literature, one file each."""

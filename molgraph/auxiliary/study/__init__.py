@@ -1,0 +1,1 @@
+"""Studies of the long tail of the literature."""

@@ -1,0 +1,1 @@
+"""Block options: positional features of atoms, frames of geometries, and others that any encoder may take."""
