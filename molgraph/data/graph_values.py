@@ -64,8 +64,8 @@ class Geometry:
         """The protein of a complex alone, or its ligand; None where it has no such atoms."""
         residue = np.zeros(len(self.numbers), np.uint8) if self.residue is None else self.residue
         rows = np.flatnonzero((residue > 0) == protein)
-        more = (self.forces, self.residue, self.residue_index, self.charge)
-        more = tuple(None if each is None else each[rows] for each in more)
+        held = (self.forces, self.residue, self.residue_index, self.charge)
+        more = (None if each is None else each[rows] for each in held)
         return Geometry(self.numbers[rows], self.positions[rows], *more) if len(rows) else None
 
     def arrays(self) -> dict[str, np.ndarray]:

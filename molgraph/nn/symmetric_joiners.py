@@ -53,8 +53,8 @@ class Symmetric(Joiner):
     """
 
     shared = True
-    weight: Tensor
-    bias: Tensor
+    weight: Float[Tensor, "two_width d"]
+    bias: Float[Tensor, " two_width"]
 
     def __init__(self, widths: Sequence[int], *, width: Width = 512, learned: bool = False) -> None:
         super().__init__()
