@@ -10,6 +10,7 @@ import numpy as np
 from molgraph.base.packed import offsets_of
 from molgraph.base.registry import register
 from molgraph.base.table import OK, UNREADABLE, EntityKind
+from molgraph.chem.elements import SYMBOLS
 from molgraph.data.content import value_digest
 from molgraph.data.featuriser import Featuriser
 from molgraph.data.featurize_geometry import METHANE, N_ELEMENTS, WATER, read_geometry
@@ -37,6 +38,7 @@ class Complexes(Featuriser):
     kind: ClassVar[EntityKind] = "geometry"
     versions = ("complex.1",)
     examples = (SERINE, WATER, METHANE)
+    elements = SYMBOLS
 
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One row an atom; what makes no geometry is ``unreadable``."""
