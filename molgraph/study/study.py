@@ -142,10 +142,10 @@ class Study(ABC):
     """The base class of studies, registered with ``@register("study", name)``; settings are keyword arguments.
 
     ``needs``: ``data``, ``model`` (a name, of which fresh methods are made) or ``fitted`` (a model's file).
-    ``reads``: what a row of the data is, for trials: ``molecules``, or ``pairs`` of a molecule and a protein.
+    ``reads``: rows of trials: ``molecules``, ``pairs`` of a molecule and a protein, frames of a ``trajectory``.
     """
 
-    reads: Literal["molecules", "pairs"] = "molecules"
+    reads: Literal["molecules", "pairs", "trajectory"] = "molecules"
     needs: tuple[Literal["data", "model", "fitted"], ...] = ("data",)
     small: Mapping[str, Any] = MappingProxyType({})
 

@@ -11,12 +11,18 @@ import pytest
 import molgraph
 from molgraph.base.errors import MissingOptionError
 from molgraph.base.registry import get, names
+from molgraph.chem.trajectory import simulate
 from molgraph.data.read import read_table
 from molgraph.study.study import Findings, Subject
 from molgraph.train.model import Model
 from tests.tiny import series
 
 TABLE = series(120)
+
+
+@pytest.fixture(scope="module")
+def trajectory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return simulate("CCCC", steps=8000, every=10, equilibrate=100).save(tmp_path_factory.mktemp("frames") / "traj.npz")
 
 
 @pytest.fixture(scope="module")
@@ -34,22 +40,23 @@ def pairs() -> pd.DataFrame:
 SMALL = "dmpnn(d_hidden=16)+deepdta(d_embed=8, n_filters=8)"
 
 
-def findings(name: str, generator: Model) -> Findings:
+def findings(name: str, generator: Model, trajectory: Path) -> Findings:
     study = get("study", name)(**get("study", name).small)
-    model = {"model": "random_forest(n_estimators=5)", "fitted": generator}
+    model = {"model": "gin(depth=2, d_hidden=8)", "fitted": generator}
     if study.reads == "pairs":
         return study.run(Subject(pairs(), SMALL, {"sequence": "sequence", "targets": ["y"]}))
-    return study.run(Subject(TABLE, next((model[n] for n in study.needs if n in model), None)))
+    data = {"molecules": TABLE, "trajectory": trajectory}[study.reads]
+    return study.run(Subject(data, next((model[n] for n in study.needs if n in model), None)))
 
 
 @pytest.mark.parametrize("name", names("study"))
 class TestEveryStudy:
     def test_findings_have_a_table_a_sentence_and_controls_that_hold(
-        self, name: str, generator: Model, tmp_path: Path
+        self, name: str, generator: Model, trajectory: Path, tmp_path: Path
     ) -> None:
-        found = findings(name, generator)
+        found = findings(name, generator, trajectory)
         assert len(found.frame) and found.sentence and found.sound, repr(found)
-        again = findings(name, generator)
+        again = findings(name, generator, trajectory)
         pd.testing.assert_frame_equal(found.frame, again.frame)
         assert found.sentence == again.sentence
         page = found.save(tmp_path / "page.html").read_text("utf-8")

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -40,8 +36,7 @@ ASKED = recipe({"name": "ridge", "label": "random_forest"})
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with one method, and its folds as files."""
-    run = tmp_path_factory.mktemp("whole") / "run"
-    go(run, ASKED)
+    go(run := tmp_path_factory.mktemp("whole") / "run", ASKED)
     export_folds(read_records(run))
     return run
 
@@ -195,28 +190,6 @@ def test_a_bad_card_is_refused(out: Path, card: str, kind: type[errors.UsageErro
     with pytest.raises(kind, match=word):
         enter(out, predicted(out))
     assert not (out / "submitted").exists()
-
-
-@pytest.mark.slow
-def test_the_guide_works_as_it_stands(tmp_path: Path) -> None:
-    """Every block of docs/benchmark-your-method.md: files are written, commands are typed; once in place of twice."""
-    root = Path(__file__).parents[2]
-    where = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    env = os.environ | {"PATH": where, "PYTHONPATH": str(root)}
-    guide = (root / "docs" / "benchmark-your-method.md").read_text("utf-8")
-    assert "repeats = 2" in guide
-    guide = guide.replace("repeats = 2", "repeats = 1")
-    for kind, name, text in re.findall(r"```(\w+)(?: (\S+))?\n(.*?)```", guide, re.DOTALL):
-        if kind == "sh":
-            done = subprocess.run(
-                ["bash", "-ec", text], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
-            )
-            assert done.returncode == 0, (text, done.stdout[-2000:], done.stderr[-2000:])
-        else:
-            (tmp_path / name).write_text(text)
-    assert (
-        "rival" in (tmp_path / "LEADERBOARD.md").read_text() and "Nearest" in (tmp_path / "LEADERBOARD.md").read_text()
-    )
 
 
 def test_a_method_and_a_submission_cannot_share_a_name(out: Path) -> None:

@@ -141,6 +141,7 @@ class TDVAEStudy(Study):
         d_latent, weight: width of the state; weight of the temporal-difference terms.
     """
 
+    reads = "trajectory"
     small = MappingProxyType({"steps": 80})
 
     def __init__(

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from molgraph.base.ranges import Range
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.chem.atom_order import canonical_ranks
 from molgraph.data.batch import GraphBatch
 from molgraph.nn.blocks.walks import Positions
@@ -22,6 +23,15 @@ from molgraph.nn.blocks.walks import Positions
     tags=("positions",),
     summary="the place of each atom in a canonical order: no two atoms of a graph are alike",
     paper="Loukas 2020, ICLR",
+    systems=(
+        SystemCard(
+            "gnn-depth-width-bounds",
+            left_out="lower bounds of depth times width for problems on graphs such as colouring",
+            off="-s params.positions=none",
+            beside=("nodes that are alike", "random identities"),
+            command="molgraph train dataset:esol -m gin -s params.positions=canonical",
+        ),
+    ),
 )
 class Canonical(Positions):
     """Sines and cosines of each atom's place in its graph's canonical order.
