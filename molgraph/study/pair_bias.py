@@ -96,8 +96,8 @@ class PairBias(Study):
             words = f"pair-bias is about pairs, and {subject.model} reads one thing a row here"
             hint = "name both columns, as in --smiles drug --sequence protein -m dmpnn+deepdta"
             raise UnsupportedError(words, hint=hint)
-        recipe = self.split or ("random" if table.split is None else "column")
-        divided = split_table(table, recipe, fractions=SHARES, seed=seed, quiet=True)
+        splitter = self.split or ("random" if table.split is None else "column")
+        divided = split_table(table, splitter, fractions=SHARES, seed=seed, quiet=True)
         parts = [table.take(rows) for rows in (divided.train, divided.valid, divided.test)]
         fits: dict[str, list[Prediction]] = {}
         _fit_all(fits, self._made(subject, seed, 0), sides, parts)
@@ -119,7 +119,7 @@ class PairBias(Study):
         other, own = sides[0].other, sides[0].name
         used, unused = f"the {other} is used", f"nothing shows use of the {other}"
         return Findings(
-            f"Pair bias of {subject.model} on {about}: {len(table):,} rows, split {recipe}, {len(test):,} test rows",
+            f"Pair bias of {subject.model} on {about}: {len(table):,} rows, split {splitter}, {len(test):,} test rows",
             ". ".join(each.sentence for each in gaps) + ".",
             frame,
             Control(f"labels planted in the {other}", used, _told(controls[0]), controls[0].used),
