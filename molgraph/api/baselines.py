@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +22,17 @@ from molgraph.base.parts import split_model
 from molgraph.base.recipe_keys import DEFAULTS, GRADIENT_DESCENT, USUAL_MODEL
 from molgraph.base.registry import get
 from molgraph.base.run_config import RunConfig
+from molgraph.data.sides import Side
 from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS
-from molgraph.data.table import Table, concatenate
+from molgraph.data.table import OK, Table, concatenate
 from molgraph.evaluate.class_counts import class_counts
 from molgraph.train.card import ModelCard
 from molgraph.train.make_method import make_method, method_class
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_start
+from molgraph.train.one_side import method_alone, method_sides
 from molgraph.train.training_molecules import distinct
 from molgraph.trust.ensemble import Ensemble
 from molgraph.trust.wrapper import Wrapper
@@ -195,10 +197,25 @@ def run_methods(
     """
     own = parts if unlabelled is None else [concatenate(parts[0], unlabelled), *parts[1:]]
     made = [_run(config.model.name, method, own, folder)]
+    for side in controls_for(config, method, parts[0]):
+        alone = [side.of(part) for part in own]
+        run = _run(side.title, method_alone(method, side, parts[0]), alone, None)
+        made.append(replace(run, prediction=_where_predicted(run.prediction, made[0].prediction)))
     for name in baselines_for(config, method, parts[0]):
         shared = {"seed", "threads", "class_weights"} & known_options(method_class(name))
         made.append(_run(name, make_method(name, **config.training.model_dump(include=shared)), parts, None))
     return made
+
+
+def controls_for(config: RunConfig, method: Method, table: Table) -> tuple[Side, ...]:
+    """The sides, such as the ligand alone, that a graph model of pairs or complexes is trained on beside the whole."""
+    return method_sides(method, table) if config.training.baseline and is_graph(method) else ()
+
+
+def _where_predicted(prediction: Prediction, whole: Prediction) -> Prediction:
+    """A side's prediction with no value in the rows that the model of pairs cannot read, so that both have the same."""
+    value = np.where((whole.status == OK)[:, None], prediction.value, np.nan)
+    return replace(prediction, value=value, status=whole.status, reason=whole.reason)
 
 
 def is_graph(method: Method) -> bool:
@@ -223,10 +240,12 @@ def model_of(
     scores: pd.DataFrame,
     hashes: np.ndarray,
     before: np.ndarray,
+    notes: Sequence[str] = (),
 ) -> Model:
     """The model of a run, with its card and the hashes of the molecules that it was trained on.
 
-    ``hashes`` are those of all rows, ``before`` those of the model that a graph model started from.
+    ``hashes`` are those of all rows, ``before`` those of the model that a graph model started from; ``notes`` are
+    further ones for the card.
     """
     learnt = np.concatenate([divided.train, divided.valid]) if run.method.uses_valid else divided.train
     own = scores[scores["method"] == run.name].drop(columns="method").assign(part="test")
@@ -244,7 +263,7 @@ def model_of(
         classes=tuple(class_counts(table, parts).to_dict("records")),
         scores=tuple(own.replace({np.nan: None}).to_dict("records")),
         recipe=json.loads(config.to_json()),
-        notes=(*table.notes, *run.method.notes, *filter(None, [own_test, divided.leak_sentence])),
+        notes=(*table.notes, *run.method.notes, *filter(None, [own_test, divided.leak_sentence]), *notes),
     )
     return Model(
         run.method,

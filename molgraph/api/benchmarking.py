@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from molgraph.api.bench_sides import with_sides
 from molgraph.base.errors import CannotReadError, CellError, LabelError, StorageError
 from molgraph.base.resources import recipe_path
 from molgraph.data.read import read_table
@@ -44,7 +45,8 @@ def benchmark(
 ) -> BenchmarkResult:
     """Run a benchmark: datasets x splits x methods x seeds, each cell a process of its own with a budget.
 
-    A run that was killed goes on where it was, and nothing is computed twice.
+    A run that was killed goes on where it was, and nothing is computed twice. Beside each graph model of pairs or
+    complexes the same model of one side alone is a row, unless the recipe has rows of that side or ``sides = false``.
 
     Args:
         recipe: a TOML file, the name of one that ships with molgraph (``molgraph.base.resources.recipe_names()``: such
@@ -79,6 +81,7 @@ def benchmark(
         recipe = BenchRecipe.from_dict({"name": "unnamed"} | dict(recipe))  # a file's name is its own
     own = {each.name: read_own_table(each) for each in recipe.table if each.name not in (tables or {})}
     own |= {name: read_table(data) for name, data in (tables or {}).items()}
+    recipe = with_sides(recipe, own)
     ran = run_benchmark(
         recipe,
         Path("bench") / recipe.name if out is None else Path(out),

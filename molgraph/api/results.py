@@ -25,6 +25,7 @@ from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table
 from molgraph.evaluate.class_counts import class_counts, count_lines, few_lines
 from molgraph.evaluate.metrics import Score, columns_of, default_metric, evaluate_metric, get_metric
+from molgraph.evaluate.sides import Gap
 from molgraph.evaluate.tasks import TaskMean, mean_over_tasks
 from molgraph.evaluate.verdict import Verdict, too_few, verdict
 from molgraph.train.model import Model
@@ -39,8 +40,9 @@ class TrainingResult:
         baseline: a random forest on fingerprints, trained on the same rows, with ``save`` of its own; None where it
             was refused.
         floor: the trivial baseline, which predicts the mean; a model that does not beat it has learned nothing.
-        runs: the same three methods with their predictions of the test part.
+        runs: the same methods, and those of one side of pairs alone, with their predictions of the test part.
         score_rows: a row for each method, target and metric.
+        gaps: of a model of pairs or complexes, its scores less those of one side alone, such as the ligand's.
         split: which rows were learnt from and tested.
         test: the test part, molecules as they were given.
         recipe: the whole run as plain values.
@@ -53,6 +55,7 @@ class TrainingResult:
     floor: Model
     runs: tuple[MethodRun, ...]
     score_rows: pd.DataFrame
+    gaps: tuple[Gap, ...]
     split: Split
     test: Table
     recipe: RunConfig
@@ -161,10 +164,11 @@ class TrainingResult:
 
     @property
     def verdict(self) -> str:
-        """The verdicts in words, a paragraph a target."""
+        """The verdicts in words, a paragraph a target, and whether a model of pairs used both sides."""
         if not self.verdicts:
             return "There is no test part, so nothing can be said about how good the model is."
-        return "\n".join(f"{v.sentence}. {v.detail}" for v in self.verdicts)
+        told = [f"{v.sentence}. {v.detail}" for v in self.verdicts]
+        return "\n".join([*told, *(f"{each.sentence}." for each in self.gaps)])
 
     def report(self, path: str | Path, *, new: Prediction | None = None) -> Path:
         """Write a self-contained HTML page: scores, parity plot, worst errors drawn, learning curves, manifest.
@@ -187,7 +191,7 @@ class TrainingResult:
             curves=self.curves,
             manifest=self.manifest,
             new_predictions=new,
-            notes=[*filter(None, [self.split.leak_sentence])],
+            notes=[*filter(None, [self.split.leak_sentence]), *(each.sentence for each in self.gaps)],
         )
 
     @property

@@ -19,6 +19,7 @@ from molgraph.api.baselines import (
     TRIVIAL,
     add_descriptors,
     baselines_for,
+    controls_for,
     is_graph,
     method_of,
     model_of,
@@ -42,6 +43,7 @@ from molgraph.data.standardise import no_molecule_note
 from molgraph.data.standardise import standardise as standardise_table
 from molgraph.data.target_json import notes_of
 from molgraph.evaluate import metrics
+from molgraph.evaluate.sides import gaps
 from molgraph.train.modelfile import load_start
 from molgraph.train.preparation import workers_for
 from molgraph.train.training_molecules import molecule_hashes
@@ -64,6 +66,9 @@ def train(
     **options: Any,
 ) -> TrainingResult:
     """Learn from a table of molecules, and say how good that is beside a forest and beside the mean.
+
+    Beside a model of pairs or of complexes the same model is trained on the ligand alone and on the protein alone, and
+    the result says whether both were used.
 
     The table is split; the model learns from the train part and stops early by the valid part; the test part is
     used once, at the end, for the scores. Every option is a key of the recipe, which the model file keeps.
@@ -147,13 +152,20 @@ def train(
     runs = run_methods(config, method, parts, folder, None if more is None else read_unlabelled(more, config, parts[0]))
     scores = {run.name: metrics.score(parts[2], run.prediction) if len(parts[2]) else [] for run in runs}
     frame = metrics.scores_frame(scores)
-    models = {run.name: model_of(run, table, config, divided, frame, hashes, before) for run in runs}
+    alone = {run.name: run.prediction for run in runs}
+    sides = controls_for(config, method, parts[0])
+    found = gaps(parts[2], sides, runs[0].prediction, alone, seed=config.training.seed) if len(parts[2]) else ()
+    told = [each.sentence for each in found]
+    models = {
+        run.name: model_of(run, table, config, divided, frame, hashes, before, told * (run is runs[0])) for run in runs
+    }
     return TrainingResult(
         model=models[config.model.name],
         baseline=models[BASELINE] if BASELINE in baselines_for(config, method, table) else None,
         floor=models[TRIVIAL],
         runs=tuple(runs),
         score_rows=frame,
+        gaps=found,
         split=divided,
         test=replace(parts[2], entities=table.take(divided.test).entities),
         recipe=config,

@@ -31,7 +31,7 @@ KINDS: dict[str, Kind] = {
     "bottleneck": Kind(("molgraph.nn.bottlenecks.*",), "--set 'params.posterior={name}(NAME=VALUE)'"),
     "head": Kind(("molgraph.nn.heads.*",), "--set 'params.head={name}(NAME=VALUE)'"),
     "block": Kind(("molgraph.nn.blocks.*",), "--set 'params.KEY={name}(NAME=VALUE)'"),
-    "joiner": Kind(("molgraph.nn.joiners",), "--set 'params.joiner={name}(NAME=VALUE)'"),
+    "joiner": Kind(("molgraph.nn.*joiners",), "--set 'params.joiner={name}(NAME=VALUE)'"),
     "objective": Kind(("molgraph.train.objective", "molgraph.train.objectives.*"), "--objective '{name}(NAME=VALUE)'"),
     "optimizer": Kind(("molgraph.train.optimizers",), "--optimizer '{name}(NAME=VALUE)'"),
     "schedule": Kind(("molgraph.train.optimizers",), "--schedule '{name}(NAME=VALUE)'"),

@@ -52,7 +52,7 @@ class DataSection(Section):
     smiles: Annotated[str | Names | None, Option("SMILES; found if not given; again for several a row.", Column)] = None
     sequence: Annotated[str | Names | None, Option("A protein sequence; again for several.", Column)] = None
     geometry: Annotated[
-        str | Names | None, Option("Atoms in space (mol or XYZ texts); geometry: those of an sdf, xyz or npz.", Column)
+        str | Names | None, Option("Atoms in space (mol, XYZ, PDB texts); geometry: of an sdf, xyz or npz.", Column)
     ] = None
     conformers: Annotated[
         Count | None, Option("Make so many a molecule (ETKDG) for a model of atoms in space, such as schnet.", "N")
@@ -180,7 +180,12 @@ class TrainingSection(GradientDescent):
         Option("balanced: each class counts alike; in a recipe a weight for each label.", "balanced"),
     ] = None
     ensemble: Annotated[Count, Option("Models to average; their spread is kept, not calibrated.", "N")] = 1
-    baseline: Annotated[bool, Option("A random forest beside a graph model.", "", ("--baseline/--no-baseline",))] = True
+    baseline: Annotated[
+        bool,
+        Option(
+            "A forest beside a graph model; beside one of pairs, each side alone.", "", ("--baseline/--no-baseline",)
+        ),
+    ] = True
     seed: Annotated[NotNegative, Option("Seed of split and training.", "N")] = 0
     device: Annotated[str, Option("cpu, cuda or auto.", "NAME")] = "cpu"
     threads: Annotated[Threads | None, Option("CPU threads; all if not given.", "N")] = None

@@ -80,6 +80,16 @@ def read_positions(text: str) -> Frame:
     """
     if "M  END" not in text:
         return read_frame(text.splitlines())
+    mol, positions = read_block_in_space(text)
+    return Frame(np.array([atom.GetAtomicNum() for atom in mol.GetAtoms()], np.uint8), positions)
+
+
+def read_block_in_space(text: str) -> tuple[Chem.Mol, np.ndarray]:
+    """The molecule of a mol block as it is written, hydrogens included, and its positions float32 [n, 3] in angstrom.
+
+    Raises:
+        ValueError: it has no atoms, or is a drawing in the plane, whose positions are no geometry.
+    """
     with smiles.quiet():
         try:
             mol = Chem.MolFromMolBlock(text, sanitize=False, removeHs=False)
@@ -90,11 +100,10 @@ def read_positions(text: str) -> Frame:
     conformer = mol.GetConformer()
     if mol.GetNumAtoms() > 1 and not conformer.Is3D():
         raise ValueError("a drawing in the plane, not a structure in space (the second line of one says 3D)")
-    numbers = np.array([atom.GetAtomicNum() for atom in mol.GetAtoms()], np.uint8)
     positions = finite(conformer.GetPositions(), "position")
     if (positions[:, 2] == 0).all() and (why := _why_drawn(mol)):
         raise ValueError(f"a drawing in the plane that is called 3D: all z are 0, and {why}")
-    return Frame(numbers, positions)
+    return mol, positions
 
 
 def _why_drawn(mol: Chem.Mol) -> str:

@@ -61,6 +61,10 @@ def run(
         params = { column = "part" }        # or folds 0, 1, ... with folds = 5
         datasets = ["mine"]
 
+    Beside a graph model of pairs or complexes the same model of each side
+    alone is a row, unless the recipe has rows of that side (`side = "ligand"`)
+    or says `sides = false`; the board says whether both sides were used.
+
     Generators have boards of their own: each [[generator]] learns from the
     training part, and its draws are judged against the test part:
         [generation]

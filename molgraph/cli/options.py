@@ -56,7 +56,7 @@ Smiles: TypeAlias = Annotated[
     list[str] | None, option("COLUMN", "SMILES; found if not given; again for several a row.")
 ]
 Sequence: TypeAlias = Annotated[list[str] | None, option("COLUMN", "A protein sequence, for tables of pairs.")]
-Geometry: TypeAlias = Annotated[list[str] | None, option("COLUMN", "Atoms in space, as mol or XYZ texts.")]
+Geometry: TypeAlias = Annotated[list[str] | None, option("COLUMN", "Atoms in space, as mol, XYZ or PDB texts.")]
 Reaction: TypeAlias = Annotated[list[str] | None, option("COLUMN", "Mapped reaction SMILES, or REACTANTS>>PRODUCT.")]
 Preset: TypeAlias = Annotated[str, option("PRESET", "none, desalt, standard or canonical.")]
 Fractions: TypeAlias = Annotated[str, option("A,B,C", "Shares of train, valid, test.")]

@@ -135,6 +135,8 @@ def show_result(result: Any, keep: str = "all") -> None:
         say(verdict.detail)
     if not result.verdicts:
         say(result.verdict)
+    for gap in result.gaps:
+        say(f"{gap.sentence}.", "bold green" if gap.used else "bold yellow")
     clear = all(verdict.tone == "clear" for verdict in result.verdicts)
     if (
         keep in ("all", "model")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from molgraph.base.paths import check_ending
+from molgraph.cli import options as opt
 from molgraph.cli.options import argument, check_writable, option, out_option
 
 
@@ -16,7 +17,10 @@ def study(
         str | None, option("NAME", "A model's name, or a file (.mgm), as it needs.", "--model", "-m")
     ] = None,
     target: Annotated[list[str] | None, option("COLUMN", "Labels; again for several.", "--target", "-t")] = None,
-    smiles: Annotated[str | None, option("COLUMN", "SMILES; found if not given.")] = None,
+    smiles: Annotated[list[str] | None, option("COLUMN", "SMILES; found if not given.")] = None,
+    sequence: Annotated[list[str] | None, option("COLUMN", "Protein sequences.")] = None,
+    geometry: opt.Geometry = None,
+    feature: Annotated[list[str] | None, option("COLUMN", "Numbers beside the molecule; again for several.")] = None,
     seed: Annotated[int, option("N", "The same seed gives the same findings.")] = 0,
     seconds: Annotated[float, option("S", "CPU time; repeats that do not fit are left out.")] = 120.0,
     out: Annotated[Path | None, out_option("A page (.html), a picture (.png, .svg) or a table (.csv).")] = None,
@@ -31,13 +35,15 @@ def study(
         molgraph study xray assay.csv -t pIC50 -o splits.html
         molgraph study "xray(splits=random+scaffold/balanced)" dataset:bbbp
         molgraph study "temperature-sweep(n=500)" -m gen.mgm -o frontier.png
+        molgraph study pair-bias dataset:davis -m dmpnn+deepdta
     """
     check_writable(out, inputs=[each for each in (data, model) if each is not None])
     check_ending(out, ".html", ".png", ".svg", ".csv")
     from molgraph import api
     from molgraph.cli.show import say, steps
 
-    columns = {key: value for key, value in (("targets", target), ("smiles", smiles)) if value}
+    named = {"targets": target, "smiles": smiles, "sequence": sequence, "geometry": geometry, "features": feature}
+    columns = {key: value for key, value in named.items() if value}
     with steps():
         findings = api.study(name, data, model=model, seed=seed, seconds=seconds, **columns)
     if out is not None:

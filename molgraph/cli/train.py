@@ -64,8 +64,11 @@ def train(
     beside the graph in tables of up to 10,000 rows (without them:
     -s params.descriptors=none). A random forest on fingerprints and
     descriptors is trained beside a graph model, because on small data it
-    often wins; it is written beside the model as NAME.baseline.mgm. A run
-    that was stopped goes on when the same command is given again.
+    often wins; it is written beside the model as NAME.baseline.mgm. Beside
+    a model of pairs or complexes the same model is trained on each side
+    alone (ligand alone, protein alone), and a sentence says whether both
+    sides were used. A run that was stopped goes on when the same command
+    is given again.
 
     Examples:
         molgraph train assay.csv --target pIC50 -o assay.mgm

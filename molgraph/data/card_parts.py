@@ -41,6 +41,7 @@ class Source(Section):
     hash: Sha256 = UNVERIFIED  # sha256 of that other content; the raw edition's stands on the card
     rows: int | None = None  # how many rows this place's files give; None where nobody has counted them
     smiles: str = ""  # the column of molecules, where it differs from the card's
+    sequence: str = ""  # the column of protein sequences, where there is one
     # target -> its column or key in this place's files, where that differs
     columns: dict[str, str] = Field(default_factory=dict)
     member: str = ""  # the name of what is read inside an archive

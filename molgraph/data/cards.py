@@ -31,7 +31,7 @@ class Card(Section):
     name: Name  # the one word that stands for it everywhere
     title: str  # what people call it
     about: str  # one or two sentences
-    collection: str  # MoleculeNet, ADME, TU, generation, drug-target or built-in
+    collection: str  # MoleculeNet, ADME, TU, generation, drug-target, protein-protein or built-in
     # what a row holds beside its values: ``molecule``, ``graph``, ``geometry``, ``pair``
     entity: Literal["molecule", "graph", "geometry", "pair"] = "molecule"
     smiles: str = "smiles"  # the column of molecules in the file

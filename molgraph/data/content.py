@@ -11,13 +11,14 @@ import numpy as np
 from molgraph.base.table import Entities, Table
 
 FORMAT = b"molgraph-content-1"
+DERIVED = ("charge",)  # arrays that RDKit computes from the others, whose last digits its versions may write otherwise
 
 
 def content_hash(table: Table) -> str:
     """sha256 of a table's ids, structures, targets (name, kind, classes) and values.
 
-    Names of entity columns, weights, status and further descriptors don't count: they differ between the layouts of
-    one dataset.
+    Names of entity columns, weights, status, further descriptors and partial charges of atoms don't count: they differ
+    between the layouts of one dataset.
 
     Returns:
         64 hexadecimal digits.
@@ -37,7 +38,7 @@ def content_hash(table: Table) -> str:
             _texts(digest, entity.values)
         else:
             for value in entity.values:
-                _graph(digest, value)
+                _graph(digest, value, DERIVED)
     for j, target in enumerate(table.row_targets):
         _texts(digest, [target.name, target.kind, *target.classes])
         if table.y is not None:
@@ -95,11 +96,13 @@ def _numbers(digest: Any, values: np.ndarray) -> None:
     digest.update(np.where(np.isnan(values), np.nan, values).astype("<f8").tobytes())
 
 
-def _graph(digest: Any, value: Any) -> None:
+def _graph(digest: Any, value: Any, but: tuple[str, ...] = ()) -> None:
     """The named arrays of a graph or geometry, those that hold no numbers as texts; of anything else its text."""
     if not hasattr(value, "arrays"):
         _texts(digest, [type(value).__name__, value])
         return
     for name, array in value.arrays().items():
+        if name in but:
+            continue
         _texts(digest, [name, *map(str, array.shape)])
         (_texts if array.dtype.kind == "U" else _numbers)(digest, array.ravel())

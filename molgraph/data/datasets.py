@@ -28,7 +28,7 @@ from molgraph.data.table import Table
 
 logger = logging.getLogger("molgraph")
 RAW = "raw"
-COLLECTIONS = ("MoleculeNet", "ADME", "TU", "drug-target", "generation", "built-in")
+COLLECTIONS = ("MoleculeNet", "ADME", "TU", "drug-target", "protein-protein", "generation", "built-in")
 
 
 @dataclass(frozen=True)

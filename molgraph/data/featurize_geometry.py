@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.spatial import cKDTree
 from molgraph.base.packed import offsets_of
 from molgraph.base.registry import register
 from molgraph.base.table import OK, UNREADABLE, EntityKind
+from molgraph.chem.complexes import MAX_PROTEIN_ATOMS, OTHER
 from molgraph.chem.elements import SYMBOLS
 from molgraph.data.content import value_digest
 from molgraph.data.featuriser import Featuriser, is_absent
@@ -18,7 +20,7 @@ from molgraph.data.graph_store import GraphStore, InputSpec, Level
 from molgraph.data.graph_values import Geometry, numbers_of
 
 N_ELEMENTS = 119  # 0 stands for a dummy atom
-MAX_ATOMS = 2_000  # of a geometry: networks in space take a second or two for so many
+MAX_ATOMS = 2_000  # of a molecule: networks in space take a second or two for so many
 CROWD, WITHIN = 100, 5.0  # neighbours of an atom on average within so many angstrom; matter has about 50
 NONE = Geometry(np.zeros(0, np.uint8), np.zeros((0, 3), np.float32))
 WATER = Geometry(np.array([8, 1, 1], np.uint8), np.array([[0, 0, 0], [0.96, 0, 0], [-0.24, 0.93, 0]], np.float32))
@@ -45,7 +47,7 @@ class Geometries(Featuriser):
 
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One row an atom; numbers or positions that make no geometry are ``unreadable``."""
-        read = [read_geometry(value) for value in values]
+        read = [_few_atoms(*read_geometry(value)) for value in values]
         reason = np.array([why for _, why in read], dtype=object)
         numbers = np.concatenate([NONE.numbers, *(each.numbers for each, _ in read)], dtype=np.uint8, casting="unsafe")
         positions = np.concatenate([NONE.positions, *(each.positions for each, _ in read)])
@@ -64,7 +66,10 @@ class Geometries(Featuriser):
 
 
 def read_geometry(value: Any) -> tuple[Geometry, str]:
-    """The geometry with numbers as int64 and positions as float32; or an empty one, and why the value is none."""
+    """The geometry with numbers as int64 and positions as float32; or an empty one, and why the value is none.
+
+    Residues and charges of a protein or a complex are kept, as whole numbers and as float32.
+    """
     if not isinstance(value, Geometry):
         return NONE, "no geometry in this row" if is_absent(value) else f"no geometry but {type(value).__name__}"
     try:
@@ -76,16 +81,35 @@ def read_geometry(value: Any) -> tuple[Geometry, str]:
         shape = (len(numbers), 3)
         positions = numbers_of(value.positions, "positions", shape, np.float32)
         forces = None if value.forces is None else numbers_of(value.forces, "forces", shape, np.float32)
+        most = MAX_ATOMS if value.residue is None else MAX_PROTEIN_ATOMS
+        if len(numbers) > most:
+            raise ValueError(f"a geometry of {len(numbers):,} atoms, of which {most:,} are read at most")
         _check_crowd(positions)
-        return Geometry(numbers, positions, forces), ""
+        made = Geometry(numbers, positions, forces)
+        return made if value.residue is None else _with_residues(made, value), ""
     except ValueError as error:
         return NONE, str(error)
 
 
+def _few_atoms(value: Geometry, why: str) -> tuple[Geometry, str]:
+    n = len(value.numbers)
+    words = f"a geometry of {n:,} atoms, of which {MAX_ATOMS:,} are read at most"
+    return (NONE, words) if n > MAX_ATOMS else (value, why)
+
+
+def _with_residues(made: Geometry, value: Geometry) -> Geometry:
+    n = len(made.numbers)
+    residue = numbers_of(value.residue, "residues", (n,), np.int64)
+    index = numbers_of(np.full(n, -1) if value.residue_index is None else value.residue_index, "residue numbers",
+                       (n,), np.int64)  # fmt: skip
+    charge = numbers_of(np.zeros(n) if value.charge is None else value.charge, "charges", (n,), np.float32)
+    if len(odd := residue[(residue < 0) | (residue > OTHER)]):
+        raise ValueError(f"a residue of the kind {odd[0]}, which is none of 0 to {OTHER}")
+    return replace(made, residue=residue, residue_index=index, charge=charge)
+
+
 def _check_crowd(positions: np.ndarray) -> None:
-    """Refuse more atoms, or more of them at one place, than a network in space works on in two seconds."""
-    if len(positions) > MAX_ATOMS:
-        raise ValueError(f"a geometry of {len(positions):,} atoms, of which {MAX_ATOMS:,} are read at most")
+    """Refuse more atoms at one place than a network in space works on in two seconds."""
     if len(positions) > CROWD and np.isfinite(positions).all():
         tree = cKDTree(positions)
         if tree.count_neighbors(tree, WITHIN) > (CROWD + 1) * len(positions):

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from molgraph.base.errors import EmptyError, FormatError, ShapeError, StorageError
+from molgraph.chem.complexes import Structure, write_structure
 from molgraph.chem.smiles import is_mol, parse_smiles, write_smiles
 from molgraph.chem.xyz import write_frame
 from molgraph.data.chunks import SAMPLE_ROWS, Chunk, Reader, recut
@@ -198,7 +199,9 @@ def _text(value: Any) -> str:
         value = value.tolist()  # whose text has all digits
     if isinstance(value, Geometry):
         sound, why = read_geometry(value)
-        return f"no geometry: {why}" if why else write_frame(sound.numbers, sound.positions, sound.forces)
+        if why or sound.residue is None:
+            return f"no geometry: {why}" if why else write_frame(sound.numbers, sound.positions, sound.forces)
+        return write_structure(Structure(**sound.arrays()))
     return value if isinstance(value, str) else write_smiles(value).smiles if is_mol(value) else text_of(value)
 
 

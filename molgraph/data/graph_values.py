@@ -41,20 +41,35 @@ class Graph:
 
 @dataclass(frozen=True)
 class Geometry:
-    """Atoms in space.
+    """Atoms in space: a molecule, a protein, or the complex of a ligand with a protein.
 
     Args:
         numbers: uint8 [n], atomic numbers.
         positions: float32 [n, 3], angstrom.
         forces: float32 [n, 3], in the unit of the energy over angstrom, or None.
+        residue: uint8 [n], of a protein or a complex: the place of each atom's amino acid in
+            ``molgraph.chem.complexes.AMINO_ACIDS`` from 1, 21 for another residue, 0 for an atom of the ligand.
+        residue_index: int32 [n], beside ``residue``: the number of each atom's residue; -1 for the ligand's.
+        charge: float32 [n], beside ``residue``: partial charges in elementary charges.
     """
 
     numbers: np.ndarray
     positions: np.ndarray
     forces: np.ndarray | None = None
+    residue: np.ndarray | None = None
+    residue_index: np.ndarray | None = None
+    charge: np.ndarray | None = None
+
+    def part(self, protein: bool) -> Geometry | None:
+        """The protein of a complex alone, or its ligand; None where it has no such atoms."""
+        residue = np.zeros(len(self.numbers), np.uint8) if self.residue is None else self.residue
+        rows = np.flatnonzero((residue > 0) == protein)
+        held = (self.forces, self.residue, self.residue_index, self.charge)
+        more = (None if each is None else each[rows] for each in held)
+        return Geometry(self.numbers[rows], self.positions[rows], *more) if len(rows) else None
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays by name; forces where there are any."""
+        """The arrays by name; what it lacks left out."""
         return _arrays(self)
 
     def to_bytes(self) -> bytes:
@@ -86,7 +101,8 @@ class Geometry:
         return cls(numbers.astype(np.uint8), rows[0], rows[1] if n_rows > 1 else None)
 
     def __str__(self) -> str:
-        return f"geometry of {as_array(self.numbers).size} atoms"
+        kind = "geometry" if self.residue is None else "complex" if (as_array(self.residue) == 0).any() else "protein"
+        return f"{kind} of {as_array(self.numbers).size} atoms"
 
 
 def value_of(kind: str, arrays: Mapping[str, np.ndarray]) -> Graph | Geometry | None:

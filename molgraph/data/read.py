@@ -61,9 +61,10 @@ def read_table(
             a list of PyG's ``Data``, one of its datasets, or a frame with a column of ``Data``.
         smiles: the column of SMILES, or several; found by its name or by values that parse where not given.
         sequence: the columns of protein sequences, where there are any.
-        geometry: the columns of atoms in space: mol blocks, texts of XYZ files, or ``Geometry``; ``geometry`` stands
-            for the structures of an SD, xyz or npz file. SMILES beside them are read where they are named; those of
-            another molecule than the structure of their row mark it.
+        geometry: the columns of atoms in space: mol blocks, texts of XYZ or PDB files, a mol block with a PDB text
+            after it (a complex), or ``Geometry``; ``geometry`` stands for the structures of an SD, xyz or npz file.
+            SMILES beside them are read where they are named; those of another molecule than the structure of their row
+            mark it.
         reaction: the columns of reaction SMILES with atom maps, ``[CH3:1]Br>>[CH3:1]O``; ``reactants>>product`` names
             two columns, one for each side. Found by their values where no column of SMILES is named.
         targets: what is to be learnt: names, with a kind where it is not plain (``class:multiclass``), or a level:

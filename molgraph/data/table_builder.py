@@ -16,9 +16,9 @@ from molgraph.base.errors import AmbiguousColumnError
 from molgraph.base.packed import Packed
 from molgraph.base.table import EntityKind
 from molgraph.chem.atom_order import counts_of, follow_block
-from molgraph.chem.molfile import read_positions
+from molgraph.chem.complexes import read_structure
 from molgraph.chem.parallel import map_texts
-from molgraph.chem.pose import heavy_atoms, why_other_molecule
+from molgraph.chem.pose import heavy_atoms, why_other_ligand, why_other_molecule
 from molgraph.chem.smiles import MAX_CHARACTERS, precheck
 from molgraph.data import columns as cols
 from molgraph.data.cells import OddCell, is_missing
@@ -88,9 +88,7 @@ def build(
     for entity, wrong in reversed(judged):  # the first column's reason is the one that stays
         for row, own, why in wrong:
             status[row], reason[row] = own, f"{entity.name}: {why}" if len(entities) > 1 else why
-    if plan.pose is not None:
-        texts, shapes = (next(e.values for e in entities if e.name == name) for name in plan.pose)
-        _check_poses(texts, shapes, status, reason)
+    _check_poses(plan, read, entities, status, reason)
     if chunk.reasons is not None:
         bad = chunk.reasons != ""
         status[bad], reason[bad] = UNREADABLE, chunk.reasons[bad]
@@ -187,19 +185,38 @@ def _geometries(entity: Entities) -> tuple[Entities, list[tuple[int, str, str]]]
             wrong.append((i, MISSING, "no geometry in this row"))
             continue
         try:
-            values[i] = Geometry.from_bytes(text) if isinstance(text, bytes) else Geometry(*read_positions(text))
+            values[i] = Geometry.from_bytes(text) if isinstance(text, bytes) else Geometry(*read_structure(text))
         except ValueError as error:
             wrong.append((i, UNREADABLE, str(error)))
     return replace(entity, values=values), wrong
 
 
-def _check_poses(texts: np.ndarray, shapes: np.ndarray, status: np.ndarray, reason: np.ndarray) -> None:
-    """Mark the rows whose atoms in space are another molecule than their SMILES."""
-    rows = np.flatnonzero(status == OK)
-    expected = map_texts(heavy_atoms, texts[rows].tolist())
-    for row, counts in zip(rows, expected, strict=True):
-        if why := why_other_molecule(counts, shapes[row].numbers):
-            status[row], reason[row] = UNREADABLE, why
+def _check_poses(
+    plan: ColumnRoles, read: Sequence[Entities], entities: Sequence[Entities], status: np.ndarray, reason: np.ndarray
+) -> None:
+    """Mark the rows whose atoms in space, or whose complex's ligand, are another molecule than their SMILES.
+
+    The ligand of a complex is compared in any column; other geometries where they are those of the file itself.
+    """
+    molecules = [each for each in entities if each.kind == "molecule"]
+    if len(molecules) != 1:
+        return
+    texts = molecules[0].values
+    for held, entity in zip(read, entities, strict=True):
+        if entity.kind != "geometry":
+            continue
+        rows = np.flatnonzero(status == OK)
+        plain = [row for row in rows if entity.values[row].residue is None]
+        plain = plain if plan.pose == (molecules[0].name, entity.name) else []
+        atoms = dict(zip(plain, map_texts(heavy_atoms, texts[plain].tolist()), strict=True))
+        for row in rows:
+            value = entity.values[row]
+            if value.residue is not None:
+                why = why_other_ligand(str(held.values[row]), str(texts[row]))
+            else:
+                why = why_other_molecule(atoms[row], value.numbers) if row in atoms else ""
+            if why:
+                status[row], reason[row] = UNREADABLE, why
 
 
 def _weights(chunk: Chunk, name: str, status: np.ndarray, reason: np.ndarray) -> np.ndarray:

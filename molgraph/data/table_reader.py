@@ -160,7 +160,7 @@ def _find_roles(
     shaped = reader.geometry is not None
     if GEOMETRY in _several(geometry) and GEOMETRY not in map(str.lower, held):
         hint = "training makes them of SMILES by --conformers 1 (conformers=1); or give an SD, xyz or npz file, or "
-        hint += f"name a column of mol blocks or XYZ texts: --geometry COLUMN; it has {', '.join(names)}"
+        hint += f"name a column of mol blocks, XYZ or PDB texts: --geometry COLUMN; it has {', '.join(names)}"
         raise MissingColumnError("the table has no atoms in space, which are to be read", hint=hint[:500])
     shapes = [cols.resolve(name, held, "geometries") for name in _several(geometry)]
     sources = reactions.resolve_reactions(_several(reaction), names, None if shaped else reader.smiles)

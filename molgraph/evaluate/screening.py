@@ -114,6 +114,29 @@ def f1(y: np.ndarray, p: np.ndarray) -> float:
     return float(2 * (said & true).sum() / (said.sum() + true.sum()))
 
 
+def top_rate(y: np.ndarray, p: np.ndarray, group: np.ndarray) -> float:
+    """Share of the groups whose first row is a one: of docked poses, how often the best-ranked one is right.
+
+    Of rows with one score at the top, each counts for its share. A group without a one counts, as it does for the
+    docking program. Groups and rows without a score are left out.
+
+    Args:
+        y: [n] labels 0 and 1.
+        p: [n] scores, higher for ones.
+        group: [n], such as the complex of each pose.
+
+    Example:
+        >>> top_rate(np.array([1, 0, 0, 1]), np.array([0.9, 0.1, 0.5, 0.5]), np.array(["a", "a", "b", "b"]))
+        0.75
+    """
+    known = np.isfinite(p) & np.isfinite(y)
+    y, p, (_, group) = y[known], p[known], np.unique(group[known], return_inverse=True)
+    best = np.full(group.max(initial=-1) + 1, -np.inf)
+    np.maximum.at(best, group, p)
+    top = p == best[group]
+    return float(np.mean(np.bincount(group, top * y) / np.bincount(group, top))) if len(y) else float("nan")
+
+
 def _shared(p: np.ndarray, places: np.ndarray) -> np.ndarray:
     """What each row's place in the ranking is worth, rows of one score sharing theirs equally."""
     order = np.argsort(-p, kind="stable")

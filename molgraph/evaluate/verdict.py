@@ -83,12 +83,12 @@ def verdict(
         difference = paired_difference(y, columns[best], columns[second], metric, seed=seed)
         tone = "clear" if _apart(difference) else "tie"
         sentence = f"{best} beats {second}" if tone == "clear" else f"{best} and {second} cannot be told apart"
-        detail = f"{metric.label} {values[best]:#.3g} against {values[second]:#.3g}; difference {_words(difference)}. "
+        detail = f"{metric.label} {values[best]:#.3g} against {values[second]:#.3g}; difference {worded(difference)}. "
     else:
         sentence = f"{best} reaches {metric.label} {values[best]:#.3g}"
     if floor in values and best != floor:
         over = paired_difference(y, columns[best], columns[floor], metric, seed=seed)
-        detail += f"Predicting the {floor} alone gives {values[floor]:#.3g}; {best} differs from it by {_words(over)}. "
+        detail += f"Predicting the {floor} alone gives {values[floor]:#.3g}; {best} differs from it by {worded(over)}. "
         if not _apart(over) or sign * over.value > 0:
             tone = "warning"
             worse = (", which is", ", and both are", ", and all are")
@@ -120,5 +120,6 @@ def _apart(difference: Interval) -> bool:
     return bool(difference.low > 0 or difference.high < 0)
 
 
-def _words(i: Interval) -> str:
+def worded(i: Interval) -> str:
+    """A difference with its interval."""
     return f"{i.value:+#.3g} (95% interval {i.low:+#.3g} to {i.high:+#.3g})".replace("-", "\N{MINUS SIGN}")

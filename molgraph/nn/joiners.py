@@ -42,10 +42,12 @@ class Joiner(nn.Module):
 
     A subclass takes the widths of the parts' states and then its hyper-parameters, and sets ``d_out``.
     ``needs_rows``: whether it reads the states of atoms or tokens, which the encoders then write out.
+    ``shared``: whether one encoder, with one set of weights, reads all columns.
     """
 
     d_out: int
     needs_rows: bool = False
+    shared: bool = False
 
     @abstractmethod
     def forward(self, parts: Sequence[JoinPart]) -> Float[Tensor, "n {self.d_out}"]:
@@ -75,13 +77,6 @@ class Concat(Joiner):
     summary="a low-rank bilinear form beside the states",
     paper="Kim et al. 2017, ICLR (low-rank bilinear pooling)",
     systems=(
-        SystemCard(
-            "dppi",
-            left_out="the encoder that both entities share, and equal answers for both orders of a pair",
-            off="concat",
-            beside=("concat",),
-            part=True,
-        ),
         SystemCard(
             "txt2pi-with-film-2",
             left_out="offsets, layers within each encoder, texts; states scale each other once, at the end",

@@ -31,7 +31,7 @@ class Network(nn.Module):
     """``head(join(encoder(graph), ...), descriptors)``.
 
     Args:
-        encoders: one for each entity column; each gives one state a graph.
+        encoders: one for each entity column, or one several times; each gives one state a graph.
         joiner: the states of a row's entities to one state; None for one entity column.
         head: reads that state and the row's descriptors; or the states of atoms (``Head.reads_atoms``).
         level: ``row``; or ``atom`` or ``bond``, whose states the head reads in place of the joined one. A bond's
@@ -45,7 +45,9 @@ class Network(nn.Module):
     ) -> None:
         super().__init__()
         self.level = level
-        self.encoder, self.further_encoders = encoders[0], nn.ModuleList(encoders[1:])
+        distinct = [*dict.fromkeys(encoders)]
+        self.encoder, self.further_encoders = distinct[0], nn.ModuleList(distinct[1:])
+        self.encoder_of = tuple(map(distinct.index, encoders))  # the number of each entity column's encoder
         self.joiner, self.head = joiner, head
         self.parts = nn.ModuleDict()  # what an objective or a callback adds, which the model's file has too
         self.d_state = encoders[0].d_out if joiner is None else joiner.d_out
@@ -54,8 +56,9 @@ class Network(nn.Module):
 
     @property
     def encoders(self) -> list[Encoder]:
-        """One for each entity column."""
-        return [self.encoder, *self.further_encoders]
+        """One for each entity column; one that several columns share stands there several times."""
+        distinct = [self.encoder, *self.further_encoders]
+        return [distinct[number] for number in self.encoder_of]
 
     @property
     def has_head(self) -> bool:
@@ -150,12 +153,16 @@ def build_network(
         usual: settings of the head that ``head`` may have otherwise.
     """
     level = level_of(targets)
-    encoders, makers, n_kinds = list[Encoder](), list[Callable[[], Encoder]](), len({e.encoder for e in inputs})
+    makers, n_kinds = list[Callable[[], Encoder]](), len({e.encoder for e in inputs})
     for each in inputs:
         make = registry.get("encoder", each.encoder)
         check_input(make, each.spec, each.encoder)
         makers.append(partial(_encoder, make, own_params(params, each.encoder, n_kinds), each.encoder, each.spec))
-        encoders.append(makers[-1]())
+    if len(inputs) > 1 and registry.get("joiner", read_part(joiner, "joiner").name).shared:
+        _check_shared(joiner, inputs)
+        encoders = [makers[0]()] * len(inputs)
+    else:
+        encoders = [make() for make in makers]
     joined = None if len(encoders) == 1 else _joiner(joiner, encoders, inputs, own_params(params, "joiner", 2))
     network = Network(encoders, joined, nn.Identity(), level)
     network.makers = tuple(makers)
@@ -174,6 +181,18 @@ def build_network(
             d_state = encoders[0].d_rows
         network.head = _build(make, {**usual, **how}, f"the head {part.name}", d_state + d_extra, targets)
     return network
+
+
+def _check_shared(joiner: str, inputs: Sequence[Input]) -> None:
+    """Refuse columns that one encoder cannot read: those of several encoders, or of several layouts."""
+    first = inputs[0]
+    for each in inputs[1:]:
+        if (each.encoder, each.spec) != (first.encoder, first.spec):
+            columns = " and ".join(f"{one.column} ({one.kind}, {one.encoder})" for one in (first, each))
+            raise UnsupportedError(
+                f"{joiner} has one encoder for both columns, which cannot read {columns}",
+                hint="name two columns of one kind and one encoder, or choose joiner='bilinear'",
+            )
 
 
 def _check_atoms(head: str, encoders: Sequence[Encoder], inputs: Sequence[Input], d_extra: int) -> None:

@@ -133,8 +133,12 @@ def _second(table: Table, rows: np.ndarray) -> list[str]:
 
 
 def _graphs(table: Table) -> dict[str, Any]:
-    """Graphs that colour refinement does not tell apart; geometries are only counted."""
+    """Graphs that colour refinement does not tell apart, or pairs of sequences in any order; geometries are counted."""
     graphs = [e for e in table.entities if e.kind == "graph"]
+    sequences = [e.values for e in table.entities if e.kind == "sequence"]
+    if sequences and not graphs:
+        texts = ["\0".join(sorted(each)) for each in zip(*sequences, strict=True)]
+        return {"distinct": len(set(texts)), "written": _repeats(table, np.arange(len(table)), texts)}
     if not graphs:
         return {"distinct": len(table)}
     texts = [str(code) for code in graph_codes(list(graphs[0].values))]

@@ -20,7 +20,7 @@ from molgraph.train.method import GraphMethod
 from molgraph.train.outputs import Outputs
 from molgraph.train.references import References
 from tests.contract.test_encoder_positions import READERS
-from tests.contract.test_encoders import entities
+from tests.contract.test_encoders import build_small, entities
 from tests.tiny import series
 
 ENERGY = (Target("energy"),)
@@ -65,7 +65,12 @@ def method(encoder: str, head: str = "atomwise") -> GraphMethod:
 @pytest.mark.parametrize("name", READERS)
 def test_two_copies_far_apart_have_twice_the_energy(name: str, head: str) -> None:
     values = geometries(name)
-    fitted = method(name, head).fit(table_of("geometry", values, energies(values)))
+    table = table_of("geometry", values, energies(values))
+    if head == "atomwise" and not build_small(name).d_rows:
+        with pytest.raises(UnsupportedError, match="states of atoms"):
+            method(name, head).fit(table)
+        return
+    fitted = method(name, head).fit(table)
     one = fitted.predict(table_of("geometry", values)).value
     two = fitted.predict(table_of("geometry", [far(each) for each in values])).value
     error = np.abs(two / (2 * one) - 1).max()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -11,6 +12,7 @@ import molgraph
 from molgraph.base.errors import MissingOptionError
 from molgraph.base.registry import get, names
 from molgraph.chem.trajectory import simulate
+from molgraph.data.read import read_table
 from molgraph.study.study import Findings, Subject
 from molgraph.train.model import Model
 from tests.tiny import series
@@ -28,9 +30,21 @@ def generator() -> Model:
     return molgraph.train_generator(TABLE, model="ngram")
 
 
+def pairs() -> pd.DataFrame:
+    """Sixty pairs of a molecule and a protein."""
+    table = read_table("builtin:chembl2321810").take(np.arange(60))
+    proteins = ("MKTAYIAKQRQISFVKSHFSRQ", "GIVEQCCTSICSLYQLENYCN", "ACDEFGHIKLMNPQRSTVWY")
+    return pd.DataFrame({"smiles": table.smiles, "sequence": [proteins[i % 3] for i in range(60)], "y": table.y[:, 0]})
+
+
+SMALL = "dmpnn(d_hidden=16)+deepdta(d_embed=8, n_filters=8)"
+
+
 def findings(name: str, generator: Model, trajectory: Path) -> Findings:
     study = get("study", name)(**get("study", name).small)
     model = {"model": "gin(depth=2, d_hidden=8)", "fitted": generator}
+    if study.reads == "pairs":
+        return study.run(Subject(pairs(), SMALL, {"sequence": "sequence", "targets": ["y"]}))
     data = {"molecules": TABLE, "trajectory": trajectory}[study.reads]
     return study.run(Subject(data, next((model[n] for n in study.needs if n in model), None)))
 

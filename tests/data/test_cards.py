@@ -41,7 +41,7 @@ MOLECULENET = [
 FANG = ["adme_hlm", "adme_rlm", "adme_mdr1er", "adme_sol", "adme_hppb", "adme_rppb"]
 TU = ["mutag", "proteins", "enzymes", "dd", "collab", "imdb_binary", "imdb_multi", "nci1", "ptc_mr"]
 TDC = [name for name in card_names() if name.startswith("tdc_")]
-OTHERS = ["zinc250k", "moses", "guacamol", "davis", "kiba", "chembl2321810", "nci"]
+OTHERS = ["zinc250k", "moses", "guacamol", "davis", "kiba", "chembl2321810", "nci", "pdbbind_complexes", "ppi_yeast"]
 SLOW = ("collab", "kiba", "zinc250k", "toxcast")  # their content is checked by whoever writes the audit anew
 
 
@@ -186,7 +186,9 @@ def test_every_edition_that_is_here_loads_as_its_card_says(name: str) -> None:
             if target.kind == "regression":  # a censored share is that of the lowest or of the highest value
                 y = y[np.isfinite(y)]
                 share = max((y == y.min()).mean(), (y == y.max()).mean())
-                assert round(share, 2) == censored[target.name] or (share < 0.02 and not censored[target.name])
+                assert round(share, 2) == censored[target.name] or (
+                    share < max(0.02, 1.5 / len(y)) and not censored[target.name]
+                )
 
 
 def test_a_card_without_a_curated_edition_says_why() -> None:

@@ -1,4 +1,4 @@
-"""Pairs of entities: products of their states, and the convolutions that read a sequence."""
+"""Pairs of entities: the convolutions that read a sequence."""
 
 from __future__ import annotations
 
@@ -11,16 +11,6 @@ from molgraph.data.table import make_table
 from molgraph.train.inputs import trial_inputs
 from molgraph.train.network import build_network
 from molgraph.train.preparation import prepare
-from tests.contract.test_joiners import build, parts
-
-
-@pytest.mark.system("dppi", rung="exact")
-def test_a_pair_is_the_product_of_projected_states_beside_them(off: str) -> None:
-    joiner, (one, two) = build("bilinear"), parts()
-    maps = [(each.weight, each.bias) for each in joiner.maps]
-    product = [(part.states @ w.T + b).tanh() for part, (w, b) in zip((one, two), maps, strict=True)]
-    found = (build("concat") if off else joiner)((one, two))
-    torch.testing.assert_close(found, torch.cat([one.states, two.states, product[0] * product[1]], dim=1))
 
 
 @pytest.mark.system("mt-dti", rung="exact")

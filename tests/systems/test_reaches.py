@@ -18,12 +18,14 @@ from molgraph.api.systems import Built, built
 from molgraph.base import registry
 from molgraph.base.contracts import Generator, LatentGenerator
 from molgraph.base.parts import read_part
+from molgraph.chem.complexes import Structure, write_structure
 from molgraph.chem.trajectory import simulate
 from molgraph.cli.main import app
 from molgraph.data.sources import builtin
 from molgraph.generate.chemvae import ChemVAE
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
+from tests.systems.test_space_complexes import toys
 from tests.tiny import series
 
 NASTY = [line.split("\t")[0] for line in (Path(__file__).parents[1] / "nasty.tsv").read_text("utf-8").splitlines()[1:]]
@@ -78,7 +80,11 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "nci": {"smiles": [str(text) for text in builtin.nci().smiles[:32]]},
         "tox21": {"smiles": smiles, **{name: rng.integers(0, 2, 48) for name in "abc"}},
         "davis": {"smiles": smiles, "sequence": [PROTEINS[i % 3] for i in range(48)], "y": y[:, 0]},
+        "ppi_yeast": {
+            name: [PROTEINS[i % 3][: k + i % k] for i in range(48)] for name, k in (("protein_a", 7), ("protein_b", 8))
+        },
     }
+    frames["ppi_yeast"]["y"] = y[:, 0]
     for name, columns in frames.items():
         pd.DataFrame(columns).to_csv(folder / f"{name}.csv", index=False)
     with Chem.SDWriter(str(folder / "gdb7_3d.sdf")) as file:
@@ -87,6 +93,10 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             AllChem.EmbedMolecule(mol, randomSeed=i + 1)
             mol.SetProp("y", str(i % 7))
             file.write(mol)
+    complexes = toys("first", 30, 0)
+    texts = [write_structure(Structure(**value.arrays())) for value in complexes.entities[0].values]
+    frame = pd.DataFrame({"geometry": texts, "y": complexes.y[:, 0] + np.arange(30) % 3})
+    frame.to_csv(folder / "pdbbind_complexes.csv", index=False)
     for seed, name in enumerate(("folded", "open"), 2):
         mol = Chem.AddHs(Chem.MolFromSmiles("CCCCCO"))
         AllChem.EmbedMolecule(mol, randomSeed=seed)
@@ -97,6 +107,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     Model(generator, targets=()).save(folder / "jtvae-zinc.mgm")
     found = {f"dataset:{name}": str(folder / f"{name}.csv") for name in frames}
     found["dataset:esol"] = found["dataset:chembl2321810"]
+    found["dataset:pdbbind_complexes"] = str(folder / "pdbbind_complexes.csv")
     made = {"dataset:gdb7_3d": "gdb7_3d.sdf", "jtvae-zinc": "jtvae-zinc.mgm", "encoder.mgm": "encoder.mgm"}
     made |= {name: name for name in ("folded.sdf", "open.sdf", "traj.npz")}
     simulate("CCCC", steps=1600, every=10, equilibrate=100).save(folder / "traj.npz")
@@ -119,6 +130,10 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
     quick = shlex.split(QUICK[verb])
     if "davis" in command and "+" in command:
         quick += ["--sequence", "sequence"]
+    if verb == "study" and "davis" in command:
+        quick += ["-t", "y"]
+    if "ppi_yeast" in command:
+        quick += ["--sequence", "protein_a", "--sequence", "protein_b"]
     if "tox21" in command:
         quick += ["-t", "a", "-t", "b", "-t", "c"]
     out = folder / (words[words.index("-o") + 1] if "-o" in words else "model.mgm")
@@ -126,7 +141,7 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
         words[words.index("-o") + 1] = str(out)
     elif verb != "bench run":
         words += ["-o", str(out)]
-    extra = [pair for pair in _pairs(quick) if pair[0] not in words or pair[0] == "-t"]
+    extra = [pair for pair in _pairs(quick) if pair[0] not in words or pair[0] in ("-t", "--sequence")]
     done = CliRunner().invoke(app, [*words, *(w for pair in extra for w in pair), *small(words)])
     assert done.exit_code == 0, f"{command}\n{done.output[-2000:]}"
     if verb == "bench run":
@@ -139,10 +154,12 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
         points = model.method.encode(series(8)).mean.tobytes() if isinstance(model.method, LatentGenerator) else b""
         return points + "\n".join(model.method.sample(20, 1)).encode()
     data: Any = NASTY
-    if "gdb7_3d" in command:
-        data = tables["dataset:gdb7_3d"]
+    if "gdb7_3d" in command or "pdbbind_complexes" in command:
+        data = tables["dataset:gdb7_3d" if "gdb7_3d" in command else "dataset:pdbbind_complexes"]
     elif "davis" in command:
         data = pd.DataFrame({"smiles": NASTY, "sequence": PROTEINS[0]})
+    elif "ppi_yeast" in command:
+        data = pd.DataFrame({"protein_a": NASTY, "protein_b": PROTEINS[0]})
     found = model.predict(data) if verb in ("train", "finetune") else molgraph.embed(out, data)
     assert len(found.value) == (30 if isinstance(data, str) else len(NASTY)) and all(
         np.isfinite(found.value[np.asarray(found.ok)]).ravel()

@@ -24,6 +24,7 @@ from molgraph.data.npz_reader import load_arrays
 from molgraph.data.sources import builtin
 from molgraph.data.sources.dataset_files import Found
 from molgraph.data.sources.graph_files import members, plain_table, read_dgcnn, read_tu
+from molgraph.data.sources.pair_files import read_complexes, read_interactions
 from molgraph.data.table import Table, concatenate
 from molgraph.data.table_reader import read_rows
 
@@ -74,7 +75,8 @@ def _read(card: Card, found: Found, path: Path | pd.DataFrame) -> Table:
     """One file's molecules and targets; a target that stands in a column of another name is renamed."""
     named = {t.name: replace(t, name=found.source.columns.get(t.name, t.name)) for t in card.targets}
     smiles = found.source.smiles or card.smiles or None
-    (rows,) = read_rows(path, Reading(), smiles=smiles, targets=tuple(named.values()) or None)
+    columns: dict[str, Any] = {"smiles": smiles, "sequence": found.source.sequence or None}
+    (rows,) = read_rows(path, Reading(), **columns, targets=tuple(named.values()) or None)
     # one published file has a line break inside each cell
     texts = np.array([text.strip("\r\n") for text in rows.table.smiles], dtype=object)
     return replace(rows.table.with_smiles(texts), targets=card.targets, split=None)
@@ -189,6 +191,10 @@ LAYOUTS: dict[str, Callable[[Card, Found], Table]] = {
     "deepdta": lambda card, found: read_deepdta(
         found.files, card.targets[0], molar="log10" in card.units[card.targets[0].name]
     ),
+    "complexes": lambda card, found: read_complexes(
+        found.files, card.targets[0], found.source.columns.get(card.targets[0].name, card.targets[0].name)
+    ),
+    "interactions": lambda card, found: read_interactions(found.files, card.targets),
     "npz": lambda card, found: read_npz(found.files["npz"], card.targets, found.source.columns),
     "builtin": lambda card, found: builtin.load(found.source.files["table"]),
     "coulomb": lambda card, found: read_coulomb(found.files["mat"], card.targets),

@@ -16,6 +16,7 @@ from molgraph.base.printable import count
 from molgraph.data.cards import Card, card
 from molgraph.data.splits.unused_rows import RowCount
 from molgraph.evaluate.benchmark.board_folds import FoldScores, check_hashes, fold_scores
+from molgraph.evaluate.benchmark.board_sides import side_sentences
 from molgraph.evaluate.benchmark.ranking import Ranking, rank_methods
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
 
@@ -66,6 +67,12 @@ class Board:
     entered: Mapping[str, str] = field(default_factory=dict)  # how the rows that others submitted came about
     positions: Mapping[str, str] = field(default_factory=dict)  # where methods have positions of atoms from, by method
     rows: RowCount = field(default_factory=RowCount)  # the dataset's rows, and those that no method could use
+    sides: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of pairs, the rows that read one side alone
+
+    @property
+    def side_sentences(self) -> list[str]:
+        """Of a board of pairs, whether its models did better than the rows of one side alone."""
+        return side_sentences(self.ranking, self.sides, TRIVIAL)
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -152,7 +159,7 @@ class Board:
         """The lines above the table: the outcome, rows, notes, and why a method has no rank."""
         head = f"Board {self.name}, {self.split}, {self.metric}: {self.sentence}"
         unranked = (f"{name} is not ranked: {why}" for name, why in self.ranking.left_out.items())
-        return [text for text in (head, str(self.rows), *self.notes, *unranked) if text]
+        return [text for text in (head, *self.side_sentences, str(self.rows), *self.notes, *unranked) if text]
 
     @property
     def sentence(self) -> str:
@@ -217,6 +224,7 @@ def make_boards(
     for (dataset, edition, split), here in scores.groupby(PLACE, sort=False):
         skipped = [m.row for m in methods if m.skips(str(dataset), str(split))]
         expected = [m.row for m in methods if m.row not in skipped]
+        sides = {m.side: [other.row for other in methods if other.side == m.side] for m in methods if m.side}
         k = here["fold"].nunique()
         ratio = next((s.test_over_train for s in splits if s.name == split), 1 / (k - 1 or 4))
         known = None
@@ -253,6 +261,7 @@ def make_boards(
                 alone=len(leading) == 1,
                 notes=(*each.notes, *[f"Left out by the recipe: {', '.join(skipped)}."] * bool(skipped)),
                 rows=(rows or {}).get(dataset, RowCount()),
+                sides=sides,
             )
             boards.append(board)
     return boards

@@ -70,6 +70,7 @@ def cell_key(
     parts: list[Any] = [FORMAT, data_hash, split_hash, method.name, resolved, search, seed]
     parts += [] if generation is None else [{"generation": generation.model_dump(include={"draws", "most_train"})}]
     parts += [] if method.inputs is None else [{"inputs": method.inputs}]
+    parts += [{"side": method.side}] if method.side and method.inputs is None else []
     parts += [{"molgraph": version}]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

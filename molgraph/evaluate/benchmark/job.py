@@ -12,10 +12,12 @@ from pkgutil import resolve_name
 from typing import Any
 
 from molgraph.base.contracts import Generator, Trainable
+from molgraph.base.errors import UnknownNameError, nearest
 from molgraph.base.parameters import check_params
 from molgraph.base.registry import get
 from molgraph.base.seeds import derive
 from molgraph.base.version import package_versions
+from molgraph.data.sides import Side, sides_of
 from molgraph.data.splits import Split
 from molgraph.data.splits.inner import inner_splits
 from molgraph.data.table import Table
@@ -43,6 +45,7 @@ class Job:
     generation: Generation = field(default_factory=Generation)
     noise: float = 0.0  # standard deviation of the labels, by the dataset's card
     store: str | None = None  # a folder for features that the dataset's cells share
+    side: Side | None = None  # the side of pairs that the method is given; all of them without
 
     @property
     def on_cpu(self) -> bool:
@@ -60,10 +63,23 @@ class Job:
         made.set_params(**{k: v for k, v in run.items() if k in known and k not in params and v is not None})
         return made
 
+    def side_in(self, table: Table) -> Side | None:
+        """The side of a whole table's pairs that the method is given; None where it is given all, or named columns."""
+        if not self.method.side or self.method.inputs is not None:
+            return None
+        known = {side.name: side for side in sides_of(table)}
+        if self.method.side not in known:
+            words = f"the table has no side {self.method.side!r}"
+            raise UnknownNameError(
+                words, hint=nearest(self.method.side, known) if known else "a row is one thing there"
+            )
+        return known[self.method.side]
+
     def given(self, table: Table) -> Table:
-        """The rows with those of their entity columns that the method reads."""
-        inputs = self.method.inputs
-        return table if inputs is None else table.with_entities(inputs)
+        """The rows with those of their entity columns that the method reads, of complexes the atoms of its side."""
+        if self.method.inputs is not None:
+            return table.with_entities(self.method.inputs)
+        return self.side.of(table) if self.side is not None else table
 
     def hidden(self, table: Table) -> Table:
         """The rows as the method reads them, without labels and targets."""

@@ -142,6 +142,7 @@ class BenchMethod(Section):
     label: Label = ""  # on the board and in paths; by default the method's name
     params: Params = Field(default_factory=dict)
     inputs: Annotated[tuple[str, ...], Field(min_length=1)] | None = None  # the entity columns that it is given, or all
+    side: str = ""  # of pairs, the one side that it is given, as ``sides_of`` names it: ligand, protein or a column
     search: Tuning | None = None
     skip: tuple[str, ...] = ()  # datasets, or labels of splits, that it is not run on; the recipe's comments say why
 
@@ -227,6 +228,7 @@ class BenchRecipe(Section):
     run: RunSection = RunSection()
     generation: Generation = Generation()
     quoted: tuple[Quoted, ...] = ()
+    sides: bool = True  # whether each graph model of pairs has rows of one side alone beside it
 
     @model_validator(mode="before")
     @classmethod

@@ -131,7 +131,8 @@ def sentences(board: Board) -> list[str]:
         found.append(text + "".join(f" {name}: {why}." for name, why in board.scores.left_out.items()))
     entered = [f"{name} was entered by its predictions: {words}" for name, words in board.entered.items()]
     atoms = [f"Positions of atoms that {name} reads: {words}." for name, words in board.positions.items()]
-    return [text for text in (*found, how_tested(board), *board.notes, *atoms, *entered) if text]
+    texts = (*board.side_sentences, *found, how_tested(board), *board.notes, *atoms, *entered)
+    return [text for text in texts if text]
 
 
 def how_tested(board: Board) -> str:

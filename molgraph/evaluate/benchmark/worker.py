@@ -8,6 +8,7 @@ import os
 import sys
 import time
 import traceback
+from dataclasses import replace
 from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -55,6 +56,7 @@ def run_job(job: Job) -> dict[str, Any]:
     The test rows' labels are taken off before the method is made: neither it nor its search can see them.
     """
     table, split = read_handed(Path(job.table)), Split.load(job.split)
+    job = replace(job, side=job.side_in(table))
     test = table.take(split.test)
     train, valid = table.take(split.train), table.take(split.valid)
     del table

@@ -1,0 +1,130 @@
+"""Say whether a model of pairs used both sides: its score against that of the same model with one side alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from molgraph.base.contracts import Metric, Prediction, Target
+from molgraph.base.seeds import generator
+from molgraph.data.sides import Side
+from molgraph.data.table import Table
+from molgraph.evaluate.metrics import columns_of, default_metric, evaluate_metric, has_value
+from molgraph.evaluate.statistics import Interval
+from molgraph.evaluate.verdict import too_few, worded
+
+N = 1000  # resamples of the test rows
+MOST_TARGETS = 20  # of which the gaps are told
+
+
+class Gap(NamedTuple):
+    """The score of a model of pairs less that of one side alone, on the same rows.
+
+    Args:
+        side: what the control reads.
+        metric: of the scores.
+        whole, alone: the scores, means over the fits.
+        difference: ``whole - alone`` with its interval; NaN where the rows give none.
+        why_none: why they give none; empty where they do.
+        target: the name of the target, where there are several.
+    """
+
+    side: Side
+    metric: Metric
+    whole: float
+    alone: float
+    difference: Interval
+    why_none: str = ""
+    target: str = ""
+
+    @property
+    def used(self) -> bool:
+        """Whether the model is better by more than chance, so that it used what the side lacks."""
+        low, high = self.difference.low, self.difference.high
+        return bool(low > 0) if self.metric.higher_is_better else bool(high < 0)
+
+    @property
+    def holds_zero(self) -> bool:
+        """Whether the interval of the difference holds 0."""
+        return bool(self.difference.low <= 0 <= self.difference.high)
+
+    @property
+    def sentence(self) -> str:
+        """Whether the other side was used, in words, without a full stop."""
+        of = f" for {self.target}" if self.target else ""
+        if self.why_none:
+            return f"Whether the {self.side.other} was used{of} cannot be told: {self.why_none}"
+        scores = f"{self.metric.label or self.metric.name} {self.whole:#.3g} with it, {self.alone:#.3g} for"
+        scores += f" the {self.side.title}; difference {worded(self.difference)}"
+        if self.used:
+            return f"The {self.side.other} was used{of}: {scores}"
+        return f"Nothing shows that the {self.side.other} was used{of}: {scores}"
+
+
+def gap(
+    table: Table,
+    target: Target,
+    side: Side,
+    whole: Sequence[Prediction],
+    alone: Sequence[Prediction],
+    *,
+    seed: int = 0,
+    n: int = N,
+) -> Gap:
+    """Compare fits of a model of pairs with fits of one side alone, on the rows that all of them predict.
+
+    The difference is the mean over the fits, paired by their order. Its interval is the percentile bootstrap's over the
+    test rows, which are drawn once for all fits; it speaks of these fits and of other rows like these. Rows of one
+    ligand or protein are drawn one by one, so it is narrow where few entities stand in many rows.
+
+    Args:
+        table: test rows with measured values.
+        target: a target of its rows.
+        side: what the second model reads.
+        whole, alone: predictions of ``table``, one of each fit.
+        seed: of the bootstrap.
+        n: resamples of the rows.
+
+    Example:
+        >>> from molgraph.base.table import OK
+        >>> from molgraph.data.read import read_table
+        >>> from molgraph.data.sides import sides_of
+        >>> rows = {"drug": ["CCO", "CC", "C"] * 20, "protein": ["MKT"] * 60, "y": np.arange(60.0)}
+        >>> table = read_table(rows, smiles="drug", sequence="protein", targets=["y"])
+        >>> right = Prediction(table.ids, table.targets, table.y, table.status, table.reason)
+        >>> wrong = Prediction(table.ids, table.targets, table.y[::-1], table.status, table.reason)
+        >>> gap(table, table.targets[0], sides_of(table)[0], [right], [wrong]).used
+        True
+    """
+    metric, none = default_metric(target.kind), Interval(*[float("nan")] * 3)
+    y = np.full(len(table), np.nan) if table.y is None else table.with_targets([target.name]).y[:, 0]  # type: ignore[index]
+    pairs = [(columns_of(a, target), columns_of(b, target)) for a, b in zip(whole, alone, strict=True)]
+    keep = np.isfinite(y) & np.all([has_value(each) for pair in pairs for each in pair], axis=0)
+    y, pairs = y[keep], [(a[keep], b[keep]) for a, b in pairs]
+    scores = np.array([[evaluate_metric(metric, y, each)[0] for each in pair] for pair in pairs])
+    first, second = (float(value) for value in scores.mean(axis=0))
+    several = target.name if len(table.row_targets) > 1 else ""
+    if why := too_few(y, target) or ("" if np.isfinite(scores).all() else "they give no score"):
+        return Gap(side, metric, first, second, none, why, several)
+    rng, samples = generator(seed, "sides"), []
+    for _ in range(n):
+        rows = rng.integers(0, len(y), len(y))
+        each = [[evaluate_metric(metric, y[rows], p[rows])[0] for p in pair] for pair in pairs]
+        samples.append(np.subtract(*np.mean(each, axis=0)))
+    found = np.array(samples)[np.isfinite(samples)]
+    low, high = np.quantile(found, [0.025, 0.975]) if len(found) else (np.nan, np.nan)
+    return Gap(side, metric, first, second, Interval(first - second, float(low), float(high)), "", several)
+
+
+def gaps(
+    table: Table, sides: Sequence[Side], whole: Prediction, alone: Mapping[str, Prediction], *, seed: int = 0
+) -> tuple[Gap, ...]:
+    """The gap to each side and for each target of a test part; ``alone`` has the sides' predictions by their titles."""
+    return tuple(
+        gap(table, target, side, [whole], [alone[side.title]], seed=seed)
+        for target in table.row_targets[:MOST_TARGETS]
+        for side in sides
+        if side.title in alone
+    )
