@@ -3,8 +3,8 @@
     python -m pipelines.forces.dynamics --help
     python -m pipelines.forces.dynamics CCO --models schnet painn    # writes DYNAMICS.md and dynamics.png, some minutes
 
-The trajectory is that of ``molgraph data trajectory`` (RDKit's MMFF94, Langevin at ``--heat`` kelvin); half of its frames
-train a model by ``--objective energy-forces``. The dynamics start from a frame that was not learnt from, at 300 K.
+The trajectory is that of ``molgraph data trajectory`` (MMFF94, Langevin at ``--heat`` kelvin); half of its frames train
+a model by ``--objective energy-forces``. The dynamics start at 300 K from a frame of the test part.
 """
 
 from __future__ import annotations
@@ -90,21 +90,20 @@ def run(name: str, file: Path, asked: argparse.Namespace) -> dict[str, Any]:
 def page(asked: argparse.Namespace, runs: dict[str, dict[str, Any]]) -> str:
     """The figures as Markdown."""
     head = ("model", "CPU s of training", "MAE of forces", "drift of the total energy", "ripple", "mean K", "whole")
+    moved = f"then {asked.picoseconds:g} ps of velocity Verlet at {STEP} fs from 300 K, seed {asked.seed}."
     lines = [
         "# Dynamics at constant energy by learnt forces",
         "",
         "Written by `python -m pipelines.forces.dynamics`.",
         "",
+        f"{asked.smiles}: {asked.frames:,} frames of MMFF94 dynamics at {asked.heat:g} K, half to learn from;",
+        f"{asked.epochs} epochs; {moved}",
+        "Forces in kcal/mol/angstrom, on frames of the test part, beside their mean absolute deviation. Drift in",
+        "meV/atom/ps by a line; ripple is the deviation from that line, meV/atom. Whole: no atom went away.",
+        "",
+        "| " + " | ".join(head) + " |",
+        "|" + "---|" * len(head),
     ]
-    lines += [
-        f"{asked.smiles}: {asked.frames:,} frames of MMFF94 dynamics at {asked.heat:g} K, half of them to learn from;"
-    ]
-    lines += [
-        f"{asked.epochs} epochs; then {asked.picoseconds:g} ps of velocity Verlet at {STEP} fs from 300 K, seed {asked.seed}."
-    ]
-    lines += ["Forces in kcal/mol/angstrom, on frames of the test part, beside their mean absolute deviation. Drift in",
-              "meV/atom/ps by a line; ripple is the deviation from that line, meV/atom. Whole: no atom went away.", ""]  # fmt: skip
-    lines += ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for name, each in runs.items():
         row = (name, f"{each['seconds']:.0f}", f"{each['mae']:.2f} of {each['spread']:.1f}", f"{each['drift']:+.3f}")
         row += (f"{each['ripple']:.3f}", f"{each['kelvin']:.0f}", "yes" if each["whole"] else "no")

@@ -70,8 +70,8 @@ def denoise(
     fitted, curve, end = torch.from_numpy(known & ~held), [], time.process_time() + seconds
     with torch_settings(1, derive(seed, "untrained-prior")):
         z, layers = torch.randn(1, len(x), WIDTH), Harmonic(WIDTH, WIDTH, LAYERS, 0.0, anchors, taps)
-        for layer in layers.layers if even else ():
-            layer.weight.data.copy_(layer.weight.data.sum(dim=-1, keepdim=True) / layer.weight.shape[-1] ** 0.5)
+        for kernels in (each for each in layers.parameters() if even and each.dim() > 1):
+            kernels.data.copy_(kernels.data.sum(dim=-1, keepdim=True) / kernels.shape[-1] ** 0.5)
         line = nn.Linear(WIDTH, 1)
         optimiser = torch.optim.Adam([*layers.parameters(), *line.parameters()], RATE)
         for _ in range(steps):

@@ -40,8 +40,8 @@ class HarmonicConvolution(nn.Module):
     def __init__(self, d_in: int, d: int, anchors: Anchors, taps: int) -> None:
         super().__init__()
         away = torch.tensor([*map(float, anchors)])[:, None] * torch.arange(-taps, taps + 1)
-        self.half = math.ceil(float(away.max()))
-        places = torch.arange(-self.half, self.half + 1)
+        self.reach = math.ceil(float(away.max()))
+        places = torch.arange(-self.reach, self.reach + 1)
         self.register_buffer("spread", (1 - (away[..., None] - places).abs()).clamp(min=0), persistent=False)
         bound = (d_in * away.numel()) ** -0.5
         self.weight = nn.Parameter(torch.empty(d, d_in, *away.shape).uniform_(-bound, bound))
@@ -50,7 +50,7 @@ class HarmonicConvolution(nn.Module):
     def forward(self, x: Float[Tensor, "n t d_in"]) -> Float[Tensor, "n t d"]:
         """float [n, t, d_in] to [n, t, d]."""
         window = torch.einsum("oiak,akw->oiw", self.weight, self.spread)
-        return nn.functional.conv1d(x.transpose(1, 2), window, self.bias, padding=self.half).transpose(1, 2)
+        return nn.functional.conv1d(x.transpose(1, 2), window, self.bias, padding=self.reach).transpose(1, 2)
 
 
 @register(
