@@ -98,7 +98,6 @@ def gain(clean: np.ndarray, noisy: np.ndarray, denoised: np.ndarray) -> float:
     "untrained-prior",
     summary="denoise a profile along a sequence, such as hydrophobicity, by its period",
     paper="Zhang et al. 2020, ICLR; Ulyanov et al. 2018, CVPR",
-    command="molgraph study 'untrained-prior(anchors=[3.6])' profile.csv -t hydrophobicity -o denoised.csv",
 )
 class UntrainedPrior(Study):
     """The first target in the order of the rows, such as a profile along a peptide, denoised without any training data.

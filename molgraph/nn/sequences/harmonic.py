@@ -62,7 +62,7 @@ class HarmonicConvolution(nn.Module):
             left_out="spectrograms and sound; separation by masks; a U-Net",
             off="harmonic([1])",
             beside=("convolution",),
-            command="molgraph train dataset:davis -m deepdta+tokens -s params.sequence=harmonic",
+            command="molgraph train dataset:chembl2321810 -m tokens -s params.sequence=harmonic",
             modules=("molgraph.auxiliary.study.untrained_prior",),
         ),
     ),
