@@ -12,6 +12,7 @@ from molgraph.base.errors import CellError
 from molgraph.base.seeds import generator
 from molgraph.chem.conformer import make_conformers
 from molgraph.chem.smiles import parse_smiles
+from molgraph.chem.xyz import write_frame
 
 COULOMB = 332.0637  # kcal angstrom / mol / e^2
 NEAR, FAR = 1.4, 2.0  # of the points, in van der Waals radii: those of Singh and Kollman 1984, J. Comput. Chem. 5:129
@@ -30,6 +31,11 @@ class Potential(NamedTuple):
     positions: np.ndarray
     points: np.ndarray
     values: np.ndarray
+
+    def frames(self) -> list[str]:
+        """For each point the text of an XYZ file: the atoms, and the point as a dummy atom (number 0, symbol ``*``)."""
+        numbers = np.append(self.numbers, 0)
+        return [write_frame(numbers, np.vstack([self.positions, np.float32(point)])) for point in self.points]
 
 
 def potential_of(smiles: str, n_points: int, *, seed: int = 0) -> Potential:

@@ -58,6 +58,7 @@ VERBS = (
     Verb("data curate", DATA, "Merge duplicates, take unreadable rows out; write the rest, and a list why.", "curate"),
     Verb("data split", DATA, "Divide a table into train, valid and test without leaks; write the lists.", "data"),
     Verb("data reactions", DATA, "Make mapped reactions from a library of molecules by named rules.", "reactions"),
+    Verb("data field", DATA, "Compute the electrostatic potential at points around molecules.", "field"),
     Verb("data featurize", DATA, "Build a table's graphs ahead, once, on disk.", "data"),
     Verb("data trajectory", DATA, "Simulate the motion of one molecule, with energies and forces.", "trajectory"),
     Verb("bench run", BENCH, "Run a benchmark: datasets x splits x methods x seeds, each cell on its own.", "bench"),

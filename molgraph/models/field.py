@@ -46,8 +46,8 @@ class Field(Encoder):
     its distances to the atoms, so that it turns with them. The states h know the atoms nearby by ``depth`` rounds of
     filtered sums. Rays and rendering have no meaning for molecules and are left out.
 
-    The point is where the geometry has dummy atoms (number 0, symbol X), or its centre where it has none: a table has a
-    row for each point of a molecule. ``molgraph data field`` makes one of the electrostatic potential.
+    The point is where the geometry has dummy atoms (number 0, symbol ``*``), or its centre where it has none. A table
+    has a row for each point of a molecule. ``molgraph data field`` makes one of the electrostatic potential.
 
     Args:
         spec: what the graphs hold.
