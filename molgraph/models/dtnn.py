@@ -59,6 +59,7 @@ class DTNN(AtomEncoder):
 
     reads = ("geometry",)
     needs = ("atom", "atom.position")
+    smooth_at_cutoff = False
     small = MappingProxyType({"d_hidden": 8, "d_factor": 8, "cutoff_angstrom": 5.0})
 
     def __init__(

@@ -179,12 +179,9 @@ class Residual(nn.Module):
 def orthogonal(d_in: int, d_out: int, *, bias: bool = True, gain: float = 1.0) -> nn.Linear:
     """A linear layer with an orthogonal weight of the standard deviation ``gain (2 / (d_in + d_out))^(1/2)``."""
     layer = nn.Linear(d_in, d_out, bias=bias)
-    nn.init.orthogonal_(layer.weight)
-    with torch.no_grad():
-        spread = (layer.weight - layer.weight.mean()).square().mean().clamp(min=1e-12)
-        layer.weight.mul_(gain * (2.0 / ((d_in + d_out) * spread)).sqrt())
-        if bias:
-            layer.bias.zero_()
+    nn.init.orthogonal_(layer.weight, gain * (2 * max(d_in, d_out) / (d_in + d_out)) ** 0.5)
+    if bias:
+        nn.init.zeros_(layer.bias)
     return layer
 
 
