@@ -48,7 +48,7 @@ class Arch2Vec(Objective):
     atom has ``z_i ~ N(mu(h_i), sigma(h_i)^2)``; a bond has the probability ``sigmoid(z_i . z_j)``, an element
     ``softmax(W z_i + b)``, a type of bond ``softmax(V (z_i * z_j) + c)``, which depends on no direction. The loss is
     that of a molecule, with the encoder's penalties. ``molgraph embed`` gives the vectors of molecules, to be frozen
-    and searched: ``molgraph.generate.pool_search``. They are the encoder's readout, not the means of the posterior.
+    and searched: ``pipelines/arch2vec/pool_search.py``. They are the encoder's readout, not the means of the posterior.
 
     Known limits: no gain over the encoder's random weights was seen in how distances follow Tanimoto's (Spearman 0.337
     beside 0.338), and a fine-tuning of 80 labels was worse than one from scratch; a search of a pool took 19.5 queries
