@@ -24,7 +24,7 @@ from molgraph.nn.sequence import embedded_tokens, make_sequence
     "encoder",
     "tokens",
     command="molgraph train dataset:esol -m 'tokens(sequence=s4, tokens=selfies)' --epochs 10",
-    summary="a sequence layer (s4, gru, lstm, convolution) over tokens of SMILES, SELFIES or proteins",
+    summary="a sequence layer (s4, gru, lstm, convolution, harmonic) over tokens of SMILES, SELFIES or proteins",
     paper="Goh et al. 2017, arXiv:1712.02034; layers: molgraph models --kind sequence",
     line=("tokens", "tokens before, or a window", "sequence layer", "by layer", "mean", "supervised"),
 )

@@ -47,9 +47,11 @@ def main() -> None:
         options = ("--steps", 10 * asked.frames, "--temperature", asked.heat, "--seed", asked.seed, "-o", file)
         command = [sys.executable, "-m", "molgraph", "data", "trajectory", asked.smiles, *map(str, options)]
         subprocess.run(command, check=True)
-        runs = {name: run(name, file, asked) for name in asked.models}
-    (asked.out / "DYNAMICS.md").write_text(page(asked, runs), encoding="utf-8")
-    draw(runs, asked.out / "dynamics.png", asked.smiles)
+        runs: dict[str, dict[str, Any]] = {}
+        for name in asked.models:
+            runs[name] = run(name, file, asked)
+            (asked.out / "DYNAMICS.md").write_text(page(asked, runs), encoding="utf-8")
+            draw(runs, asked.out / "dynamics.png", asked.smiles)
     print(page(asked, runs))
 
 

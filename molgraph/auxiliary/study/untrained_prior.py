@@ -112,7 +112,7 @@ class UntrainedPrior(Study):
         steps: of the fit.
     """
 
-    small = MappingProxyType({"steps": 150})
+    small = MappingProxyType({"steps": 120, "taps": 8})
 
     def __init__(
         self,

@@ -40,7 +40,7 @@ class HarmonicConvolution(nn.Module):
     def __init__(self, d_in: int, d: int, anchors: Anchors, taps: int) -> None:
         super().__init__()
         away = torch.tensor([*map(float, anchors)])[:, None] * torch.arange(-taps, taps + 1)
-        self.reach = math.ceil(float(away.max()))
+        self.reach = math.ceil(max(anchors) * taps)
         places = torch.arange(-self.reach, self.reach + 1)
         self.register_buffer("spread", (1 - (away[..., None] - places).abs()).clamp(min=0), persistent=False)
         bound = (d_in * away.numel()) ** -0.5
