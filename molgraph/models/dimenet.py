@@ -13,7 +13,7 @@ from molgraph.base.ranges import INNER_LIMIT, Layers, Range, Width
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn.directional import Bases, Directional, Output, Refine, orthogonal, project, silu
+from molgraph.nn.directional import Bases, Directional, Output, Refine, orthogonal, project, silu, times
 from molgraph.nn.triplets import end_angles, turns
 from molgraph.nn.weighted_sum import weighted_sum
 
@@ -113,11 +113,11 @@ class _Block(nn.Module):
 
     def forward(self, m: Float[Tensor, "p d"], bases: Bases) -> Float[Tensor, "p d"]:
         """Messages before, float [p, d], to messages after."""
-        sent = silu(self.send(m)) * project(bases.radial, self.radial)
+        sent = times(silu(self.send(m)), project(bases.radial, self.radial))
         n_spherical, n_radial, p = bases.bessel.shape
         d, n_bilinear, _ = self.bilinear.shape
         weight = self.spherical.weight.t().view(n_spherical, n_radial, n_bilinear)
         filters = torch.bmm(bases.bessel.transpose(1, 2), weight).transpose(0, 1)  # [p, n_spherical, n_bilinear]
         mixed = sent @ self.bilinear.permute(2, 1, 0).reshape(d, -1)  # [p, n_bilinear d]
         rows = torch.bmm(filters, mixed.view(p, n_bilinear, d)).transpose(0, 1)
-        return self.refine(silu(self.keep(m)) + weighted_sum(rows, bases.angles), m)
+        return self.refine(silu(self.keep(m)).add_(weighted_sum(rows, bases.angles)), m)

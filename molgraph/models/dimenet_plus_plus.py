@@ -12,7 +12,7 @@ from molgraph.base.ranges import INNER_LIMIT, Layers, Range, Width
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn.directional import Bases, Directional, Output, Refine, orthogonal, silu
+from molgraph.nn.directional import Bases, Directional, Output, Refine, orthogonal, silu, times
 from molgraph.nn.filtered_sum import filtered_sum
 from molgraph.nn.triplets import turns
 
@@ -123,10 +123,10 @@ class _Block(nn.Module):
 
     def forward(self, m: Float[Tensor, "p d"], bases: Bases) -> Float[Tensor, "p d"]:
         """Messages before, float [p, d], to messages after."""
-        small = silu(self.down(silu(self.send(m)) * (bases.radial @ _joined(*self.radial))))
+        small = silu(self.down(times(silu(self.send(m)), bases.radial @ _joined(*self.radial))))
         filters = _joined(*self.spherical).view(*bases.bessel.shape[:2], -1)
         heard = silu(self.up(filtered_sum(small, bases.bessel, filters, bases.angles)))
-        return self.refine(silu(self.keep(m)) + heard, m)
+        return self.refine(heard.add_(silu(self.keep(m))), m)
 
 
 def _joined(first: nn.Linear, second: nn.Linear) -> Float[Tensor, "d_in d_out"]:

@@ -57,15 +57,12 @@ class SchNet(AtomEncoder):
     ``x_i <- x_i + W ssp(W sum_j (W x_j) * filter(d_ij))`` with ``filter(d) = ssp(W ssp(W basis(d))) cos_cutoff(d)`` and
     ``ssp(x) = ln(exp(x) / 2 + 1 / 2)``. Invariant under rotation, translation and reflection; smooth at the cutoff.
 
-    Use it where positions are good. For energies, and other numbers that grow with the molecule, add
-    ``params.head=atomwise``, the paper's sum of a contribution of each atom: two copies far apart then have twice the
-    energy of one. The usual head reads the readout of the graph, which is not extensive by ``sum`` either. It is the
-    one for numbers that do not grow with the molecule: with ``params.readout=mean``, or with ``set2set`` where a few
-    atoms decide, as for orbital energies. With 2,400 molecules of QM9 and 15 epochs, atomisation energies were off by
-    6.6 kcal/mol with ``atomwise`` and 55.7 without, gaps by 617 meV with it, 539 by the sum and 552 by the mean.
-
-    Known limits: it sees distances alone, so mirror images are one to it, and so are neighbourhoods whose distances
-    agree while their angles differ.
+    Use it for energies and other sums over atoms, with ``params.head=atomwise``, the paper's sum of a contribution of
+    each atom: two copies far apart then have twice the energy of one, which the usual head does not give. For numbers
+    that do not grow with the molecule use ``params.readout=mean``, or ``set2set`` where a few atoms decide, as for
+    orbital energies. With 2,400 molecules of QM9 and 15 epochs, atomisation energies were off by 6.6 kcal/mol with
+    ``atomwise`` and 55.7 without, gaps by 617 meV with it, 539 by the sum and 552 by the mean. Known limits: it sees
+    distances alone, so neighbourhoods whose distances agree are one to it, and mirror images are.
 
     Args:
         spec: what the graphs hold.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 from jaxtyping import Float
@@ -85,20 +86,21 @@ class Directional(AtomEncoder):
             self._part(pairs, CodedRows(table, atoms.code[pairs.atoms]), positions[pairs.atoms])
             for pairs in directed_pairs(batch, self.cutoff, self.at_once())
         ]
-        return [torch.cat(each) for each in zip(*parts, strict=True)]
+        sums = (torch.cat(blocks) for blocks in zip(*parts, strict=True))
+        return list(accumulate(output(heard) for output, heard in zip(self.outputs, sums, strict=True)))
 
     def _part(self, pairs: DirectedPairs, atoms: CodedRows, positions: Float[Tensor, "n 3"]) -> list[Tensor]:
-        """The same of the atoms of some graphs."""
+        """What arrives at the atoms of some graphs for each output, float [n, d_hidden]."""
         bases = self.bases(pairs, positions)
         ends = [
             CodedRows(atoms.table, atoms.code.index_select(0, end)) for end in (pairs.near.target, pairs.near.source)
         ]
         m = silu(self.embed_pair(*ends, silu(project(bases.radial, self.embed_radial))))
-        layers = [self.outputs[0](m, bases.radial, pairs)]
+        sums = [self.outputs[0].arriving(m, bases.radial, pairs)]
         for block, norm, output in zip(self.blocks, self.norms, self.outputs[1:], strict=True):
             m = norm(block(m, bases), pairs.to_graphs)
-            layers.append(layers[-1] + output(m, bases.radial, pairs))
-        return layers
+            sums.append(output.arriving(m, bases.radial, pairs))
+        return sums
 
     def bases(self, pairs: DirectedPairs, positions: Float[Tensor, "n 3"]) -> Bases:
         """The bases of all pairs and triplets."""
@@ -130,11 +132,15 @@ class Output(nn.Module):
         self.layers = nn.ModuleList(orthogonal(wide, wide) for _ in range(n_layers))
         self.last = orthogonal(wide, d_atom, bias=False, gain=0.003)  # the paper begins at 0
 
-    def forward(
+    def arriving(
         self, m: Float[Tensor, "p d"], radial: Float[Tensor, "p n_radial"], pairs: DirectedPairs
-    ) -> Float[Tensor, "n d_atom"]:
-        """float [p, d_hidden] to [n_atoms, d_atom]."""
-        t = self.up(propagate(m * project(radial, self.gate), pairs.to_atoms))
+    ) -> Float[Tensor, "n d"]:
+        """Messages summed over the pairs that arrive at an atom: float [p, d_hidden] to [n_atoms, d_hidden]."""
+        return propagate(times(project(radial, self.gate), m), pairs.to_atoms)
+
+    def forward(self, heard: Float[Tensor, "n d"]) -> Float[Tensor, "n d_atom"]:
+        """These sums, float [n_atoms, d_hidden], to [n_atoms, d_atom]."""
+        t = self.up(heard)
         for layer in self.layers:
             t = silu(layer(t))
         return self.last(t)
@@ -158,7 +164,7 @@ class Refine(nn.Module):
         """What was heard and the messages before, float [p, d], to the messages after."""
         for layer in self.before:
             h = layer(h)
-        h = m + silu(self.middle(h))
+        h = silu(self.middle(h)).add_(m)
         for layer in self.after:
             h = layer(h)
         return h
@@ -173,7 +179,7 @@ class Residual(nn.Module):
 
     def forward(self, h: Float[Tensor, "p d"]) -> Float[Tensor, "p d"]:
         """float [p, d] to [p, d]."""
-        return h + silu(self.second(silu(self.first(h))))
+        return silu(self.second(silu(self.first(h)))).add_(h)
 
 
 def orthogonal(d_in: int, d_out: int, *, bias: bool = True, gain: float = 1.0) -> nn.Linear:
@@ -194,3 +200,8 @@ def project(x: Float[Tensor, "p d_in"], layer: nn.Linear) -> Float[Tensor, "p d_
 def silu(x: Float[Tensor, "p d"]) -> Float[Tensor, "p d"]:
     """``x / (1 + exp(-x))``, in the memory of x where no gradient asks for it."""
     return F.silu(x, inplace=not torch.is_grad_enabled())
+
+
+def times(x: Float[Tensor, "p d"], y: Float[Tensor, "p d"]) -> Float[Tensor, "p d"]:
+    """``x * y``, in the memory of x where no gradient asks for it."""
+    return x * y if torch.is_grad_enabled() else x.mul_(y)
