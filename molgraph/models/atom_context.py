@@ -67,6 +67,7 @@ class AtomContext(Encoder):
     """
 
     reads = ("geometry",)
+    by_code = True
     needs = ("atom", "atom.position", "atom.residue", "atom.charge")
     featurisers = MappingProxyType({"geometry": "complex"})
     small = MappingProxyType({"d_embed": 4, "n_filters": 8})

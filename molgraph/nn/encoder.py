@@ -70,7 +70,8 @@ class Encoder(nn.Module):
     ``atom.position``. ``featurisers``: the registered featuriser that makes its graphs, by kind of entity, where it
     is not the default. ``distinct``: whether rows that look alike are computed once. ``counts_rows``: whether its norms
     are told for how many atoms each row stands (``AtomRound.members``). ``small``: hyper-parameters of a quick one, for
-    trials. ``limit``: which graphs are too large for it, where any are.
+    trials. ``limit``: which graphs are too large for it, where any are. ``by_code``: whether it knows atoms by their
+    code in the place of their features, so that an option cannot add any.
     """
 
     d_out: int
@@ -83,6 +84,7 @@ class Encoder(nn.Module):
     counts_rows: bool = False
     small: Mapping[str, Any] = MappingProxyType({})
     limit: MatrixLimit | None = None
+    by_code: bool = False
 
     @classmethod
     def featuriser(cls, kind: str, params: Mapping[str, Any]) -> str:

@@ -102,7 +102,7 @@ def spherical_bessel(x: Float[Tensor, " p"], n_spherical: int, n_radial: int) ->
         float [n_spherical, n_radial, p].
 
     Example:
-        >>> spherical_bessel(torch.tensor([0.0, 1.0]), 2, 1).round(decimals=4).abs().flatten().tolist()
+        >>> [round(abs(value), 4) for value in spherical_bessel(torch.tensor([0.0, 1.0]), 2, 1).flatten().tolist()]
         [4.4429, 0.0, 0.0, 0.0]
     """
     series = torch.as_tensor(_chebyshev(n_spherical, n_radial), dtype=x.dtype, device=x.device)

@@ -42,7 +42,9 @@ class Frames(BlockOption):
 
     @classmethod
     def missing(cls, encoder: type[Encoder], spec: InputSpec) -> str:
-        """Positions of atoms."""
+        """Positions of atoms, and features beside which the coordinates stand."""
+        if encoder.by_code:
+            return "reads the elements of atoms, and no other features of them"
         return "reads graphs without positions" if spec.missing(("atom", "atom.position")) else ""
 
     def widen(self, spec: InputSpec) -> InputSpec:
