@@ -80,6 +80,15 @@ def bonds_before(
 
 
 @once_a_batch
+def next_bonds(batch: GraphBatch) -> Relation:
+    """From directed bonds u->v to the bonds v->w with w other than u (no U-turn)."""
+    source, offsets = batch.source.numpy(force=True), arriving(batch).offsets.numpy(force=True)
+    pairs, spans = bonds_before(source, batch["bond"].arrays["reverse"].numpy(force=True), offsets)
+    put = partial(torch.as_tensor, device=batch.target.device)
+    return Relation(put(pairs), put(spans), batch.n_bonds, batch.n_bonds)
+
+
+@once_a_batch
 def members(batch: GraphBatch, level: str = "atom") -> Relation:
     """From the rows of a level to their graphs."""
     own, n = batch[level], len(batch[level])

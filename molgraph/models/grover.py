@@ -1,0 +1,144 @@
+"""GROVER: a graph transformer of two views, of atoms and of directed bonds."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
+from molgraph.base.registry import register
+from molgraph.data.batch import GraphBatch
+from molgraph.data.graph_store import InputSpec
+from molgraph.nn import relations
+from molgraph.nn.atom_encoder import AtomEncoder, Pooled, SharedStates
+from molgraph.nn.encoder import Rows
+from molgraph.nn.gtransformer import Aggregate, GTransformer
+from molgraph.nn.propagate import propagate
+from molgraph.nn.relation import Relation
+from molgraph.nn.size_groups import SizeGroups, size_groups
+
+SIZES = {"tiny": 32, "small": 256, "base": 800, "large": 1200}
+
+
+@register(
+    "encoder",
+    "grover",
+    summary="attention over atoms and over bonds, fed by message passing; made to be pretrained",
+    paper="Rong et al. 2020, NeurIPS",
+    line=(
+        "atoms; directed bonds",
+        "bonds, next bond; all rows of the graph",
+        "sums into queries, keys, values; attention",
+        "skip + perceptron",
+        "self-attentive, both views",
+        "context of atoms and bonds; functional groups",
+    ),
+)
+class Grover(AtomEncoder):
+    """Graph representation from self-supervised message passing transformer.
+
+    Rong et al. 2020, "Self-Supervised Graph Transformer on Large-Scale Molecular Data": one view has a row for each
+    atom, the other for each directed bond; each goes through ``depth`` GTransformer blocks (``nn.gtransformer``). Each
+    view gives states of atoms and of bonds, four in all: the sum of what arrives at an atom, or at a bond from the
+    others that arrive at its source, beside the row's own features (the long-range residual), through a feed-forward
+    network. The readout reads the atoms of both views, side by side; the head ``agreement`` gives each a branch.
+
+    Use it where it starts from a pretrained file (``molgraph pretrain -m grover --objective grover``). Known limits:
+    attention takes time in proportion to bonds x bonds of a molecule; from scratch it is behind smaller models.
+
+    Args:
+        spec: what the graphs hold.
+        size: width of the published sizes, ``base`` (800; 48 million weights) and ``large`` (1200; 100 million), of
+            ``small`` (256; 5 million) or ``tiny`` (32).
+        d_hidden: another width.
+        heads: attention heads, each of that width.
+        depth: blocks of each view.
+        hops: mean number of hops of message passing; random in training.
+        dropout: probability of dropping a value while training.
+        readout: rows to graph, a registered readout, of each view.
+
+    Raises:
+        UsageError: an unknown readout.
+    """
+
+    needs = ("atom", "bond", "bond.reverse")
+    small = MappingProxyType({"d_hidden": 8, "heads": 2, "hops": 2})
+
+    def __init__(
+        self,
+        spec: InputSpec,
+        *,
+        size: Literal["tiny", "small", "base", "large"] = "small",
+        d_hidden: Width | None = None,
+        heads: Annotated[int, Range(1, 64)] = 4,
+        depth: Annotated[int, Range(1, INNER_LIMIT)] = 1,
+        hops: Annotated[int, Range(1, INNER_LIMIT)] = 6,
+        dropout: Probability = 0.1,
+        readout: str = "self_attentive",
+    ) -> None:
+        super().__init__()
+        d, d_atom, d_bond = d_hidden or SIZES[size], spec.width("atom"), spec.width("bond")
+        self.embed_atoms, self.embed_bonds = nn.Linear(d_atom, d, bias=False), nn.Linear(d_atom + d_bond, d, bias=False)
+        self.atoms = nn.ModuleList(GTransformer(d, d_bond, heads, hops, dropout) for _ in range(depth))
+        self.bonds = nn.ModuleList(GTransformer(d, 0, heads, hops, dropout) for _ in range(depth))
+        widths = {"atom": d_atom, "bond": d_atom + d_bond}
+        self.outputs = nn.ModuleDict(
+            {f"{level}_from_{view}": Aggregate(d, widths[level], dropout) for level in widths for view in widths}
+        )
+        self.read_by(readout, d)
+        self.d_out, self.d_rows = 2 * self.readout.d_out, 2 * d
+
+    def prepare(self, batch: GraphBatch) -> None:
+        """Make the relations of both views ahead."""
+        super().prepare(batch)
+        _ = relations.next_bonds(batch).transpose, relations.arriving(batch).transpose, size_groups(batch)
+        _ = bond_groups(batch), before_bonds(batch).transpose
+
+    def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
+        """The atoms' states of both views side by side."""
+        return torch.cat([each.h for each in self.views(batch) if each.level == "atom"], dim=1)
+
+    def views(self, batch: GraphBatch) -> tuple[Rows, ...]:
+        """The four states: of atoms and of bonds, each from both views (``name`` says which)."""
+        bonds, turns = relations.bonds(batch), relations.next_bonds(batch)
+        atom, bond = batch.features("atom"), batch.features("bond")
+        bond_with_source = torch.cat([atom.index_select(0, batch.source), bond], dim=1)
+        along = propagate(bond, relations.arriving(batch)).to(atom.dtype)
+        a, b = self.embed_atoms(atom).relu(), self.embed_bonds(bond_with_source).relu()
+        for block in self.atoms:
+            a = block(a, bonds, along, size_groups(batch))
+        for block in self.bonds:
+            b = block(b, turns, None, bond_groups(batch))
+        to = {
+            "atom_from_atom": (a, bonds, atom),
+            "atom_from_bond": (b, relations.arriving(batch), atom),
+            "bond_from_atom": (a, before_bonds(batch), bond_with_source),
+            "bond_from_bond": (b, turns, bond_with_source),
+        }
+        return tuple(
+            Rows((level := name[:4]), self.outputs[name](*parts), batch.graph_of(level), name[-4:])
+            for name, parts in to.items()
+        )
+
+    def pool(self, found: SharedStates) -> Pooled:
+        """Each view through the same readout, side by side."""
+        halves = [found._replace(h=half, read=None) for half in found.h.chunk(2, dim=1)]
+        (first, one), (second, two) = (super(Grover, self).pool(half) for half in halves)
+        return torch.cat([first, second], dim=1), {name: (one[name] + two[name]) / 2 for name in one}
+
+
+@relations.once_a_batch
+def before_bonds(batch: GraphBatch) -> Relation:
+    """From atoms u to the bonds v->w with u next to v, and other than w."""
+    turns = relations.next_bonds(batch)
+    return Relation(batch.source.index_select(0, turns.source), turns.offsets, batch.n_atoms, batch.n_bonds)
+
+
+@relations.once_a_batch
+def bond_groups(batch: GraphBatch) -> SizeGroups:
+    """The graphs of a batch by their numbers of directed bonds."""
+    return SizeGroups.of(batch["bond"].offsets)
