@@ -60,7 +60,7 @@ class Expressivity(Study):
         n: molecules, at most.
     """
 
-    needs = ("data", "model")
+    needs = ("data", "graph_model")
     small = {"n": 50}  # noqa: RUF012 # settings of trials
 
     def __init__(self, *, n: Annotated[int, Range(2, LARGEST)] = 2000) -> None:

@@ -141,12 +141,13 @@ class Subject:
 class Study(ABC):
     """The base class of studies, registered with ``@register("study", name)``; settings are keyword arguments.
 
-    ``needs``: ``data``, ``model`` (a name, of which fresh methods are made) or ``fitted`` (a model's file).
+    ``needs``: ``data``, ``model`` (a name, of which fresh methods are made), ``graph_model`` (one of an encoder) or
+    ``fitted`` (a model's file).
     ``reads``: rows of trials: ``molecules``, ``pairs`` of a molecule and a protein, frames of a ``trajectory``.
     """
 
     reads: Literal["molecules", "pairs", "trajectory"] = "molecules"
-    needs: tuple[Literal["data", "model", "fitted"], ...] = ("data",)
+    needs: tuple[Literal["data", "model", "graph_model", "fitted"], ...] = ("data",)
     small: Mapping[str, Any] = MappingProxyType({})
 
     @abstractmethod
@@ -192,9 +193,10 @@ def study(
         (True, ['random'])
     """
     made: Study = make_part("study", name)
-    for need, value in (("data", data), ("model", model), ("fitted", model)):
+    for need, value in (("data", data), ("model", model), ("graph_model", model), ("fitted", model)):
         if need in made.needs and value is None:
-            kind = {"data": "a table", "model": "a model's name", "fitted": "a model's file"}[need]
+            kinds = {"data": "a table", "model": "a model's name", "graph_model": "a graph model's name"}
+            kind = kinds.get(need, "a model's file")
             hint = f"molgraph study {read_part(name).name} " + ("DATA" if need == "data" else "-m MODEL")
             raise MissingOptionError(f"{name} is about {kind}, and none is named", hint=hint)
     return made.run(Subject(data, model, columns), seed=seed, seconds=seconds)
