@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -96,8 +97,9 @@ class Directional(AtomEncoder):
             CodedRows(atoms.table, atoms.code.index_select(0, end)) for end in (pairs.near.target, pairs.near.source)
         ]
         m = silu(self.embed_pair(*ends, silu(project(bases.radial, self.embed_radial))))
-        sums = [self.outputs[0].arriving(m, bases.radial, pairs)]
-        for block, norm, output in zip(self.blocks, self.norms, self.outputs[1:], strict=True):
+        first, *others = cast("Iterable[Output]", self.outputs)
+        sums = [first.arriving(m, bases.radial, pairs)]
+        for block, norm, output in zip(self.blocks, self.norms, others, strict=True):
             m = norm(block(m, bases), pairs.to_graphs)
             sums.append(output.arriving(m, bases.radial, pairs))
         return sums
