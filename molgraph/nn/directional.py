@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -97,9 +97,9 @@ class Directional(AtomEncoder):
             CodedRows(atoms.table, atoms.code.index_select(0, end)) for end in (pairs.near.target, pairs.near.source)
         ]
         m = silu(self.embed_pair(*ends, silu(project(bases.radial, self.embed_radial))))
-        outputs: list[Any] = [*self.outputs]
-        sums = [outputs[0].arriving(m, bases.radial, pairs)]
-        for block, norm, output in zip(self.blocks, self.norms, outputs[1:], strict=True):
+        first, *others = cast("Iterable[Output]", self.outputs)
+        sums = [first.arriving(m, bases.radial, pairs)]
+        for block, norm, output in zip(self.blocks, self.norms, others, strict=True):
             m = norm(block(m, bases), pairs.to_graphs)
             sums.append(output.arriving(m, bases.radial, pairs))
         return sums
