@@ -22,6 +22,7 @@ from molgraph.data.graph_values import Geometry, numbers_of
 N_ELEMENTS = 119  # 0 stands for a dummy atom
 MAX_ATOMS = 2_000  # of a molecule: networks in space take a second or two for so many
 CROWD, WITHIN = 100, 5.0  # neighbours of an atom on average within so many angstrom; matter has about 50
+NEAREST = 0.1  # angstrom, below which two atoms are at one place: the shortest bond has 0.74
 NONE = Geometry(np.zeros(0, np.uint8), np.zeros((0, 3), np.float32))
 WATER = Geometry(np.array([8, 1, 1], np.uint8), np.array([[0, 0, 0], [0.96, 0, 0], [-0.24, 0.93, 0]], np.float32))
 METHANE = Geometry(
@@ -85,6 +86,8 @@ def read_geometry(value: Any) -> tuple[Geometry, str]:
         if len(numbers) > most:
             raise ValueError(f"a geometry of {len(numbers):,} atoms, of which {most:,} are read at most")
         _check_crowd(positions)
+        if value.residue is None:
+            _check_apart(positions[numbers > 0])
         made = Geometry(numbers, positions, forces)
         return made if value.residue is None else _with_residues(made, value), ""
     except ValueError as error:
@@ -106,6 +109,14 @@ def _with_residues(made: Geometry, value: Geometry) -> Geometry:
     if len(odd := residue[(residue < 0) | (residue > OTHER)]):
         raise ValueError(f"a residue of the kind {odd[0]}, which is none of 0 to {OTHER}")
     return replace(made, residue=residue, residue_index=index, charge=charge)
+
+
+def _check_apart(positions: np.ndarray) -> None:
+    """Refuse two atoms at one place, of which a network would say something all the same."""
+    pairs = cKDTree(positions).query_pairs(NEAREST) if len(positions) > 1 else ()
+    if pairs:
+        i, j = min(pairs)
+        raise ValueError(f"the atoms {i + 1} and {j + 1} are less than {NEAREST:g} angstrom apart")
 
 
 def _check_crowd(positions: np.ndarray) -> None:

@@ -24,7 +24,7 @@ from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model
 
 SECONDS = 120.0  # of a study, if not said otherwise
-NARROW = 24  # characters of a cell that a terminal shows
+NARROW, SHORT = 24, 40  # characters of a cell, and rows, that a terminal shows
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,9 @@ class Findings:
         """The table as text, without columns of sentences and empty ones."""
         wide = [name for name in self.frame if self.frame[name].map(lambda cell: len(str(cell))).max() > NARROW]
         frame = self.frame.drop(columns=wide).replace("", None).dropna(axis=1, how="all")
-        return frame.to_string(index=False, na_rep="", float_format=lambda x: f"{x:.3f}".rstrip("0").rstrip("."))
+        how = {"index": False, "na_rep": "", "float_format": lambda x: f"{x:.3f}".rstrip("0").rstrip(".")}
+        text = frame.head(SHORT).to_string(**how)
+        return text if len(frame) <= SHORT else f"{text}\n{len(frame) - SHORT:,} more rows: -o table.csv has all"
 
     def __repr__(self) -> str:
         controls = map(str, (self.positive, self.negative))
