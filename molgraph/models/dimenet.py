@@ -13,7 +13,8 @@ from molgraph.base.ranges import INNER_LIMIT, Layers, Range, Width
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn.directional import Bases, Directional, Output, Refine, orthogonal, project, silu, times
+from molgraph.nn.directional import Bases, Directional
+from molgraph.nn.directional_layers import Output, Refine, orthogonal, project, silu, times
 from molgraph.nn.triplets import end_angles, turns
 from molgraph.nn.weighted_sum import weighted_sum
 

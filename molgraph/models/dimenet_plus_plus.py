@@ -12,7 +12,8 @@ from molgraph.base.ranges import INNER_LIMIT, Layers, Range, Width
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn.directional import Bases, Directional, Output, Refine, orthogonal, silu, times
+from molgraph.nn.directional import Bases, Directional
+from molgraph.nn.directional_layers import Output, Refine, orthogonal, silu, times
 from molgraph.nn.filtered_sum import filtered_sum
 from molgraph.nn.triplets import turns
 
