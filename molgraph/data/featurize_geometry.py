@@ -22,7 +22,7 @@ from molgraph.data.graph_values import Geometry, numbers_of
 N_ELEMENTS = 119  # 0 stands for a dummy atom
 MAX_ATOMS = 2_000  # of a molecule: networks in space take a second or two for so many
 CROWD, WITHIN = 100, 5.0  # neighbours of an atom on average within so many angstrom; matter has about 50
-NEAREST = 0.1  # angstrom, below which two atoms are at one place: the shortest bond has 0.74
+NEAREST = 1e-3  # angstrom, below which two atoms are at one place
 NONE = Geometry(np.zeros(0, np.uint8), np.zeros((0, 3), np.float32))
 WATER = Geometry(np.array([8, 1, 1], np.uint8), np.array([[0, 0, 0], [0.96, 0, 0], [-0.24, 0.93, 0]], np.float32))
 METHANE = Geometry(

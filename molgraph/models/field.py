@@ -63,6 +63,7 @@ class Field(Encoder):
     """
 
     reads = ("geometry",)
+    by_code = True
     needs = ("atom", "atom.position")
     small = MappingProxyType({"d_hidden": 8})
 

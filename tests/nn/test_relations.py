@@ -95,7 +95,7 @@ def test_radius_is_every_near_pair_of_one_graph() -> None:
 def test_a_tree_finds_the_pairs_of_all_distances_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     large = rng.uniform(size=(2000, 3)) * 26  # the density of matter
-    large[5:8] = large[4], large[4] + [0, 0, 1e-9], large[4] + [0, 0, 5]  # at one place, and at the cutoff
+    large[5:8] = large[4] + [0, 0.01, 0], large[4] + [0, 0, 0.01], large[4] + [0, 0, 5]  # close, and at the cutoff
     shapes = [large, rng.normal(size=(1, 3)), rng.normal(size=(150, 3)) * 9, np.arange(9.0).reshape(3, 3) * 1e3]
     values = [Geometry(np.full(len(at), 6), at.astype(np.float32)) for at in shapes]
     batch, made = collate(Geometries().featurise(values), np.arange(4)), list[Relation]()
