@@ -1,4 +1,4 @@
-"""Keep conformers on disk by the content that they are made from, in one SQLite file that processes share."""
+"""Cache conformers on disk by SMILES and settings, in one SQLite file shared by processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Say whether a model of pairs used both sides: its score against that of the same model with one side alone."""
+"""Compare a model of pairs with models of the ligand or the protein alone, with intervals of the differences."""
 
 from __future__ import annotations
 

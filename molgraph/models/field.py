@@ -1,4 +1,4 @@
-"""A field around a molecule: a coordinate network of one point, conditioned on the atoms."""
+"""Field: a coordinate network that predicts a value at a point, such as a potential, from the atoms around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base class of encoders whose rows are directed pairs of atoms in space, and whose messages know angles."""
+"""Base class of DimeNet and DimeNet++: message passing between directed pairs of atoms with angles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Give a model of atoms in space molecules from SMILES: make their conformers, and average over them."""
+"""Wrapper that makes conformers from SMILES for a model of atoms in space and averages its predictions."""
 
 from __future__ import annotations
 
