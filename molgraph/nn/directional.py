@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from molgraph.base.systems import SystemCard
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
@@ -39,6 +40,15 @@ class Bases:
     radial: Float[Tensor, "p n_radial"]
     bessel: Float[Tensor, "n_spherical n_radial p"]
     angles: Weights
+
+
+CARD = SystemCard(
+    "dimenet",
+    "its cap of 32 neighbours an atom, its schedule with a moving average of weights",
+    off="-s params.n_spherical=1",
+    beside=("without angles", "schnet"),
+    modules=("molgraph.nn.directional", "molgraph.nn.spherical_basis"),
+)
 
 
 class Directional(AtomEncoder):
