@@ -1,4 +1,4 @@
-"""Add to a benchmark of pairs or complexes, for each model of both sides, the same model of one side alone."""
+"""Add rows of the ligand alone and of the protein alone to a benchmark of models of pairs."""
 
 from __future__ import annotations
 

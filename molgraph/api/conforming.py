@@ -1,4 +1,4 @@
-"""Make a conformer of each molecule of a table by a model that has learned distances."""
+"""Predict a conformer of each molecule of a table by a model that was trained on distances."""
 
 from __future__ import annotations
 

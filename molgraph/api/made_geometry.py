@@ -1,4 +1,4 @@
-"""Put ``conformers`` around a model of atoms in space, where a recipe asks for conformers of its molecules."""
+"""Wrap a model of atoms in space in ``conformers`` where a benchmark's recipe asks for conformers from SMILES."""
 
 from __future__ import annotations
 

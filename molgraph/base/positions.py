@@ -1,4 +1,4 @@
-"""Tell where the positions of atoms come from that a method reads: from its table, or made by itself."""
+"""Name the source of the positions that a method reads: the table's geometries, or conformers made from SMILES."""
 
 from __future__ import annotations
 

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 from rdkit import Chem
-from rdkit.Chem import rdDistGeom
 
+from molgraph.chem.atom_order import counts_of
+from molgraph.chem.conformer import make_conformers
+from molgraph.chem.conformer_cache import conformer_file
 from molgraph.chem.connectivity import bonded_pairs
-from molgraph.chem.parallel import map_molecules
 from molgraph.chem.smiles import parse_smiles, quiet
 
-SEED = 0xC0FFEE
-TRIES = 20  # of ETKDG, before a molecule has no conformer
-PAYS_FROM = 200  # molecules
-MAX_ATOMS = 150  # with hydrogens; of more ETKDG takes seconds
-SECONDS = 5.0  # for an unusual molecule
+SECONDS = 5.0  # for a molecule
 
 
 def embedded_positions(smiles: Sequence[str], *, workers: int | None = None) -> list[np.ndarray | str]:
     """Positions float32 [n, 3], in angstrom, of the atoms of each SMILES in one conformer; or why there is none.
 
-    ETKDGv3 (Wang et al. 2020, J. Chem. Inf. Model. 60:2044) with hydrogens, without a force field; the same seed for
-    all, so that a molecule has the same conformer in every table.
+    The first of ``chem.conformer``, without a force field: a molecule has the same conformer in every table.
 
     Args:
         smiles: texts.
@@ -35,8 +30,10 @@ def embedded_positions(smiles: Sequence[str], *, workers: int | None = None) -> 
         >>> made.shape, none[:18]
         ((3, 3), 'SMILES Parse Error')
     """
-    how = {"seconds": SECONDS, "label": "conformers", "workers": workers, "pays_from": PAYS_FROM}
-    return map_molecules(_embedded, list(smiles), lambda _, reason: reason, **how)  # type: ignore[arg-type]
+    made = make_conformers(smiles, relax="none", seconds=SECONDS, workers=workers, cache=conformer_file())
+    sizes = [0 if each.reason else counts.atom for each, counts in zip(made, counts_of(smiles), strict=True)]
+    # added hydrogens stand behind the atoms of the text
+    return [each.reason or each.positions[0][:n] for each, n in zip(made, sizes, strict=True)]
 
 
 def matched_positions(text: str, numbers: np.ndarray, positions: np.ndarray) -> np.ndarray | str:
@@ -72,24 +69,6 @@ def matched_positions(text: str, numbers: np.ndarray, positions: np.ndarray) -> 
                 out[heavy] = positions[space[list(match)]]
                 return out
     return "the geometry has other bonds than the SMILES"
-
-
-@lru_cache(maxsize=20_000)  # a fit that follows another reads the same molecules
-def _embedded(text: str) -> np.ndarray | str:
-    mol, reason = parse_smiles(text)
-    if mol is None:
-        return reason
-    full = Chem.AddHs(mol)
-    if full.GetNumAtoms() > MAX_ATOMS:
-        return f"no conformer: more than {MAX_ATOMS} atoms"
-    how = rdDistGeom.ETKDGv3()
-    how.randomSeed, how.maxIterations = SEED, TRIES
-    try:
-        if rdDistGeom.EmbedMolecule(full, how) < 0:
-            return "no conformer: ETKDG embeds it in no way"
-    except (RuntimeError, ValueError) as error:
-        return f"no conformer: {' '.join(str(error).split())[:150]}"
-    return np.asarray(full.GetConformer().GetPositions()[: mol.GetNumAtoms()], dtype=np.float32)
 
 
 def _skeleton(numbers: np.ndarray, bonds: np.ndarray, kept: np.ndarray, hydrogens: np.ndarray | None) -> Chem.Mol:

@@ -1,4 +1,4 @@
-"""Read complexes: a ligand's mol block with the atoms of a protein after it, as a PDB file has them."""
+"""Read protein-ligand complexes: the ligand's mol block, followed by the protein's atoms in PDB format."""
 
 from __future__ import annotations
 

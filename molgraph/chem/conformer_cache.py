@@ -1,4 +1,4 @@
-"""Keep conformers on disk by the content that they are made from, in one SQLite file that processes share."""
+"""Cache conformers on disk by SMILES and settings, in one SQLite file shared by processes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,22 @@ from typing import TypeAlias
 
 import numpy as np
 
+from molgraph.base.errors import MissingFileError
+from molgraph.base.paths import cache_dir
+
 VERSION = "conformers.1"  # of what makes them, beside RDKit's
 BUSY = 30.0  # seconds to wait for another process that writes
 AT_ONCE = 500  # keys of one question
 Entry: TypeAlias = tuple[np.ndarray, np.ndarray, str, str]  # numbers, positions, the force field, the reason
 _TABLE = "CREATE TABLE IF NOT EXISTS conformers (key BLOB PRIMARY KEY, z BLOB, xyz BLOB, relaxed TEXT, reason TEXT)"
+
+
+def conformer_file() -> Path | None:
+    """Where conformers are kept, in the cache folder; None where no home folder is known."""
+    try:
+        return cache_dir() / "conformers.sqlite"
+    except MissingFileError:
+        return None
 
 
 def cache_keys(smiles: Sequence[str], *how: str) -> list[bytes]:

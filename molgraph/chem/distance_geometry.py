@@ -1,4 +1,4 @@
-"""Place atoms in space where the probabilities of their distances are highest, by L-BFGS with restarts."""
+"""Compute coordinates of maximal likelihood under distributions of distances, by L-BFGS with restarts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The electrostatic potential of molecules at points around them, from Gasteiger charges."""
+"""Compute the electrostatic potential at points around molecules from Gasteiger charges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choose between positions and their mirror image by the stereochemistry of a SMILES; write them with hydrogens."""
+"""Choose positions or their mirror image by the stereochemistry of a SMILES, and add hydrogens."""
 
 from __future__ import annotations
 

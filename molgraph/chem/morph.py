@@ -1,4 +1,4 @@
-"""Go from one conformer of a molecule to another by structures whose bonds keep their lengths."""
+"""Interpolate between two conformers of a molecule with bond lengths kept."""
 
 from __future__ import annotations
 

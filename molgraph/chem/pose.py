@@ -1,4 +1,4 @@
-"""Tell whether atoms in space, or the ligand of a complex, are the molecule of a SMILES beside them."""
+"""Check whether a geometry, or the ligand of a complex, is the molecule of the SMILES in its row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read reaction SMILES: the molecules of both sides, and which atoms of one side are those of the other."""
+"""Read reaction SMILES: the molecules of both sides, and the atom mapping between them."""
 
 from __future__ import annotations
 

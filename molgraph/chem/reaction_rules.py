@@ -1,4 +1,4 @@
-"""Name classic reactions as rules of RDKit's: patterns of the reactants, and the bonds of the product."""
+"""Classic reactions as named RDKit rules: patterns of the reactants and bonds of the product."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measure how far a deformation is from rigid, neighbourhood by neighbourhood: the elastic prior of Nerfies."""
+"""Measure how rigid a deformation of atoms is in each neighbourhood: the elastic prior of Nerfies."""
 
 from __future__ import annotations
 

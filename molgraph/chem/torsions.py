@@ -1,4 +1,4 @@
-"""Torsion angles of atoms in space, whose bonds are told by distances."""
+"""Compute torsion angles of atoms in space, with bonds inferred from distances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deform a structure into another by a field of turns, one for the neighbourhood of each atom."""
+"""Deform a structure into another by local rotations, one for the neighbourhood of each atom."""
 
 from __future__ import annotations
 

@@ -121,8 +121,9 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
         for reason, n in list(done.reasons.items())[:3]:
             say(f"  {n:,} x {reason}", "dim", err=True)
     if done.rows and done.failed == done.rows:
-        say("Every row failed. Where texts could not be read, is the column the right one? See also:", err=True)
+        say("Every row failed. Where texts could not be read, is the column the right one?", err=True)
         if isinstance(source, str):
+            say("See also:", err=True)
             command(["molgraph", "data", "audit", source], err=True)
 
 

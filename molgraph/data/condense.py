@@ -1,4 +1,4 @@
-"""Lay the graphs of both sides of reactions over one another: condensed graphs of reaction."""
+"""Build condensed graphs of reaction from the graphs of reactants and products."""
 
 from __future__ import annotations
 

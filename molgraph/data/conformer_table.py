@@ -1,4 +1,4 @@
-"""Make a table of molecules a table of their conformers: a row for each conformer."""
+"""Expand a table of molecules into a table of conformers, one row each."""
 
 from __future__ import annotations
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.spatial import cKDTree
+from scipy.spatial.distance import pdist
 
 from molgraph.base.packed import offsets_of
 from molgraph.base.registry import register
@@ -22,6 +23,8 @@ from molgraph.data.graph_values import Geometry, numbers_of
 N_ELEMENTS = 119  # 0 stands for a dummy atom
 MAX_ATOMS = 2_000  # of a molecule: networks in space take a second or two for so many
 CROWD, WITHIN = 100, 5.0  # neighbours of an atom on average within so many angstrom; matter has about 50
+NEAREST = 1e-3  # angstrom, below which two atoms are at one place
+ALONG = np.array([0.36, 0.48, 0.8])  # a direction, of length 1, in which hardly two atoms are alike
 NONE = Geometry(np.zeros(0, np.uint8), np.zeros((0, 3), np.float32))
 WATER = Geometry(np.array([8, 1, 1], np.uint8), np.array([[0, 0, 0], [0.96, 0, 0], [-0.24, 0.93, 0]], np.float32))
 METHANE = Geometry(
@@ -84,7 +87,7 @@ def read_geometry(value: Any) -> tuple[Geometry, str]:
         most = MAX_ATOMS if value.residue is None else MAX_PROTEIN_ATOMS
         if len(numbers) > most:
             raise ValueError(f"a geometry of {len(numbers):,} atoms, of which {most:,} are read at most")
-        _check_crowd(positions)
+        _check_places(positions if value.residue is not None else positions[numbers > 0], value.residue is None)
         made = Geometry(numbers, positions, forces)
         return made if value.residue is None else _with_residues(made, value), ""
     except ValueError as error:
@@ -108,9 +111,16 @@ def _with_residues(made: Geometry, value: Geometry) -> Geometry:
     return replace(made, residue=residue, residue_index=index, charge=charge)
 
 
-def _check_crowd(positions: np.ndarray) -> None:
-    """Refuse more atoms at one place than a network in space works on in two seconds."""
-    if len(positions) > CROWD and np.isfinite(positions).all():
+def _check_places(positions: np.ndarray, apart: bool) -> None:
+    """Refuse more atoms at one place than a network works on in two seconds, and two at one where ``apart``."""
+    pairs: Iterable[tuple[int, int]] = ()
+    if len(positions) > CROWD:
         tree = cKDTree(positions)
         if tree.count_neighbors(tree, WITHIN) > (CROWD + 1) * len(positions):
             raise ValueError(f"more than {CROWD} atoms within {WITHIN:g} angstrom of one: are positions in angstrom?")
+        pairs = tree.query_pairs(NEAREST) if apart else ()
+    elif apart and (np.diff(np.sort(positions @ ALONG)) < NEAREST).any():  # else no two atoms are nearer than that
+        near = pdist(positions) < NEAREST
+        pairs = zip(*(side[near] for side in np.triu_indices(len(positions), 1)), strict=True)
+    if first := min(pairs, default=None):
+        raise ValueError(f"the atoms {first[0] + 1} and {first[1] + 1} are less than {NEAREST:g} angstrom apart")

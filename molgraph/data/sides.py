@@ -1,4 +1,4 @@
-"""The sides of a table of pairs or complexes: the same rows with the ligand alone, or with the protein alone."""
+"""Split pairs or complexes into sides: tables of the same rows with the ligand alone or the protein alone."""
 
 from __future__ import annotations
 

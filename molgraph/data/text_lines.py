@@ -1,4 +1,4 @@
-"""Read the lines of a source, marking bytes that are no text and cutting lines that are far too long."""
+"""Read a text source line by line, marking bytes that are not text and truncating very long lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw the diameters of molecules beside the layers of a graph network."""
+"""Plot a histogram of the diameters of molecules with the number of layers of a graph network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Say whether a model of pairs used both sides: its score against that of the same model with one side alone."""
+"""Compare a model of pairs with models of the ligand or the protein alone, with intervals of the differences."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from molgraph.base.contracts import Metric, Prediction, Target
-from molgraph.base.seeds import generator
 from molgraph.data.sides import Side
 from molgraph.data.table import Table
 from molgraph.evaluate.metrics import columns_of, default_metric, evaluate_metric, has_value
-from molgraph.evaluate.statistics import Interval
+from molgraph.evaluate.statistics import Interval, paired_difference
 from molgraph.evaluate.verdict import too_few, worded
 
 N = 1000  # resamples of the test rows
@@ -75,9 +74,10 @@ def gap(
 ) -> Gap:
     """Compare fits of a model of pairs with fits of one side alone, on the rows that all of them predict.
 
-    The difference is the mean over the fits, paired by their order. Its interval is the percentile bootstrap's over the
-    test rows, which are drawn once for all fits; it speaks of these fits and of other rows like these. Rows of one
-    ligand or protein are drawn one by one, so it is narrow where few entities stand in many rows.
+    The difference is that of the mean scores of the fits. Its interval is the percentile bootstrap's over the test
+    rows, which are drawn once for all fits, and as for a verdict on the same rows; it speaks of these fits and of other
+    rows like these. Rows of one ligand or protein are drawn one by one, so it is narrow where few entities stand in
+    many rows.
 
     Args:
         table: test rows with measured values.
@@ -108,14 +108,8 @@ def gap(
     several = target.name if len(table.row_targets) > 1 else ""
     if why := too_few(y, target) or ("" if np.isfinite(scores).all() else "they give no score"):
         return Gap(side, metric, first, second, none, why, several)
-    rng, samples = generator(seed, "sides"), []
-    for _ in range(n):
-        rows = rng.integers(0, len(y), len(y))
-        each = [[evaluate_metric(metric, y[rows], p[rows])[0] for p in pair] for pair in pairs]
-        samples.append(np.subtract(*np.mean(each, axis=0)))
-    found = np.array(samples)[np.isfinite(samples)]
-    low, high = np.quantile(found, [0.025, 0.975]) if len(found) else (np.nan, np.nan)
-    return Gap(side, metric, first, second, Interval(first - second, float(low), float(high)), "", several)
+    both = ([a for a, _ in pairs], [b for _, b in pairs])
+    return Gap(side, metric, first, second, paired_difference(y, *both, metric, n, seed), "", several)
 
 
 def gaps(

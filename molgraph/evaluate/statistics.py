@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -38,13 +39,13 @@ def score_interval(
         >>> score_interval(y, y + 1, "mae")
         Interval(value=1.0, low=1.0, high=1.0)
     """
-    return _bootstrap(y, [p], metric, n, level, seed)
+    return _bootstrap(y, [[p]], metric, n, level, seed)
 
 
 def paired_difference(
     y: np.ndarray,
-    a: np.ndarray,
-    b: np.ndarray,
+    a: np.ndarray | list[np.ndarray],
+    b: np.ndarray | list[np.ndarray],
     metric: str | Metric,
     n: int = 1000,
     seed: int = 0,
@@ -54,29 +55,30 @@ def paired_difference(
     """Score of ``a`` less score of ``b`` on the same rows, with a paired percentile bootstrap interval.
 
     Both are scored on each resample, so what makes a row hard for both cancels. An interval that holds 0 says
-    that these rows do not tell the two apart. It speaks of the choice of test rows alone, not of other seeds.
+    that these rows do not tell the two apart. It speaks of the choice of test rows alone, not of other seeds. A list
+    holds several fits of one method, whose mean score counts.
 
     Example:
         >>> y = np.arange(50.0)
         >>> paired_difference(y, y + 1, y + 3, "mae")
         Interval(value=-2.0, low=-2.0, high=-2.0)
     """
-    return _bootstrap(y, [a, b], metric, n, level, seed)
+    return _bootstrap(y, [fits if isinstance(fits, list) else [fits] for fits in (a, b)], metric, n, level, seed)
 
 
 def _bootstrap(
-    y: np.ndarray, predictions: list[np.ndarray], metric: str | Metric, n: int, level: float, seed: int
+    y: np.ndarray, methods: list[list[np.ndarray]], metric: str | Metric, n: int, level: float, seed: int
 ) -> Interval:
     """Percentile interval of one method's score, or of the first's less the second's."""
     keep, judge = np.isfinite(y), get_metric(metric)
-    for p in predictions:
+    for p in (p for fits in methods for p in fits):
         if len(p) != len(y):
             raise ShapeError(f"{len(p)} predictions for {len(y)} measured values")
         keep &= has_value(p)
-    y, predictions = y[keep], [p[keep] for p in predictions]
+    y, methods = y[keep], [[p[keep] for p in fits] for fits in methods]
 
     def statistic(rows: np.ndarray) -> float:
-        first, *second = (evaluate_metric(judge, y[rows], p[rows])[0] for p in predictions)
+        first, *second = (fmean(evaluate_metric(judge, y[rows], p[rows])[0] for p in fits) for fits in methods)
         return first - second[0] if second else first
 
     value = statistic(np.arange(len(y)))

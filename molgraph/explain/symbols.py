@@ -1,4 +1,4 @@
-"""Colour atoms by the symbols that they speak to the readout of a trained model."""
+"""Colour atoms by the discrete symbols that a trained model assigns to them."""
 
 from __future__ import annotations
 

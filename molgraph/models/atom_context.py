@@ -1,4 +1,4 @@
-"""DeepVS: the context of each ligand atom, its nearest atoms of the ligand and of the protein, and their maximum."""
+"""DeepVS: encode a docked pose by the nearest ligand and protein atoms of each ligand atom, then a maximum."""
 
 from __future__ import annotations
 

@@ -10,21 +10,18 @@ from torch import Tensor, nn
 
 from molgraph.base.ranges import INNER_LIMIT, Layers, Range, Width
 from molgraph.base.registry import register
-from molgraph.base.systems import SystemCard
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn.directional import Bases, Directional, Output, Refine, orthogonal, silu, times
+from molgraph.nn.directional import CARD, Bases, Directional
+from molgraph.nn.directional_layers import Output, Refine, orthogonal, silu, times
 from molgraph.nn.filtered_sum import filtered_sum
 from molgraph.nn.triplets import turns
-
-_OFF, _MODULES = "-s params.n_spherical=1", ("molgraph.nn.directional", "molgraph.nn.spherical_basis")
-_LEFT_OUT = "its cap of 32 neighbours an atom, its schedule with a moving average of weights"
 
 
 @register(
     "encoder",
     "dimenet_plus_plus",
     tags=("3d",),
-    systems=(SystemCard("dimenet", _LEFT_OUT, off=_OFF, beside=("without angles", "schnet"), modules=_MODULES),),
+    systems=(CARD,),
     summary="angles between atoms in space: for energies and quantum properties",
     paper="Gasteiger et al. 2020, NeurIPS workshop on machine learning for molecules, arXiv:2011.14115",
     line=("directed pairs", "triplets", "radial x angular basis", "residual", "sum of every block", "supervised"),

@@ -1,4 +1,4 @@
-"""Sums of filtered rows along a relation: filters of several channels, of which none is written out for all rows."""
+"""Gather, filter and sum along a relation in one operation, without a row for each triplet (DimeNet++)."""
 
 from __future__ import annotations
 

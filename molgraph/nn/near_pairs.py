@@ -1,4 +1,4 @@
-"""Find pairs of near rows, without forming all pairs where graphs are large, and the opposite of each pair."""
+"""Find pairs of rows within a cutoff (by a k-d tree in large graphs), and the reverse of each directed pair."""
 
 from __future__ import annotations
 

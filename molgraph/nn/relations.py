@@ -174,12 +174,6 @@ def radius(batch: GraphBatch, cutoff: float, level: str = "atom", positions: str
     return Relation(*pairs, n, n, pairs)  # a pair's opposite is a pair too, so those sorted by source look the same
 
 
-@once_a_batch
-def radius_triplets(batch: GraphBatch, cutoff: float, level: str = "atom", positions: str = "position") -> Relation:
-    """The ``triplets`` of ``radius``, made once a batch."""
-    return triplets(radius(batch, cutoff, level, positions))
-
-
 def triplets(relation: Relation) -> Relation:
     """From pairs k->j to pairs j->i of one relation between the rows of one set, i other than k.
 

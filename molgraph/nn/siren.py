@@ -1,4 +1,4 @@
-"""Sine activations with the weights that keep signals alive through many of them."""
+"""Sine activation, with SIREN's initialisation of the linear layers before it."""
 
 from __future__ import annotations
 

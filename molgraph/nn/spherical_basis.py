@@ -102,8 +102,8 @@ def spherical_bessel(x: Float[Tensor, " p"], n_spherical: int, n_radial: int) ->
         float [n_spherical, n_radial, p].
 
     Example:
-        >>> [round(abs(value), 4) for value in spherical_bessel(torch.tensor([0.0, 1.0]), 2, 1).flatten().tolist()]
-        [4.4429, 0.0, 0.0, 0.0]
+        >>> spherical_bessel(torch.tensor([0.0, 1.0]), 2, 1).mul(1000).round().abs().flatten().tolist()
+        [4443.0, 0.0, 0.0, 0.0]
     """
     series = torch.as_tensor(_chebyshev(n_spherical, n_radial), dtype=x.dtype, device=x.device)
     t = 2 * x - 1

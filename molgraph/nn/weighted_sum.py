@@ -1,4 +1,4 @@
-"""Weighted sums along a relation, several weights a pair, as linear operations that write no row for a pair."""
+"""Weighted sums along a relation, several weights for each pair, without a row for each pair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Score the ranks that a docking program gave its poses beside a model that has them as an input."""
+"""Score the ranks of docked poses alone, beside a model that has the rank as an input feature."""
 
 from __future__ import annotations
 

@@ -18,8 +18,9 @@ from molgraph.base.ranges import LARGEST, Range
 from molgraph.base.registry import get, register
 from molgraph.base.seeds import derive
 from molgraph.base.systems import SystemCard
-from molgraph.chem.weisfeiler_leman import skeletons
+from molgraph.chem.bare_graphs import BareGraphs, bare_graphs
 from molgraph.data.batch import collate
+from molgraph.data.color_refinement import atom_colors
 from molgraph.evaluate.report_diameters import diameters
 from molgraph.study.study import SECONDS, Control, Findings, Study, Subject
 from molgraph.train.inputs import Input, featuriser_of, own_params
@@ -39,7 +40,7 @@ RINGS, CHAINS = ("C1CCC2CCCCC2C1", "C1CCC(C1)C1CCCC1"), ("CCCC", "CC(C)C")
             "gnn-depth-width-bounds",
             left_out="lower bounds of depth times width for problems on graphs such as colouring",
             beside=("the Weisfeiler-Leman test",),
-            modules=("molgraph.chem.weisfeiler_leman",),
+            modules=("molgraph.chem.bare_graphs", "molgraph.data.color_refinement"),
             command="molgraph study expressivity dataset:esol -m gin -o diameters.csv",
         ),
     ),
@@ -60,7 +61,7 @@ class Expressivity(Study):
         n: molecules, at most.
     """
 
-    needs = ("data", "model")
+    needs = ("data", "graph_model")
     small = {"n": 50}  # noqa: RUF012 # settings of trials
 
     def __init__(self, *, n: Annotated[int, Range(2, LARGEST)] = 2000) -> None:
@@ -68,10 +69,10 @@ class Expressivity(Study):
 
     def run(self, subject: Subject, *, seed: int = 0, seconds: float = SECONDS) -> Findings:
         """Colour the molecules, and compare the states of those of one colouring."""
-        found = skeletons(subject.table().smiles, self.n)
+        found = bare_graphs(subject.table().smiles, self.n)
         if len(found.texts) < 2:
             raise EmptyError("the table has no two different molecules", hint="name a larger table")
-        pairs = _equal(found.colours)
+        pairs = _equal(colourings(found))
         states, depth = _states(subject.make(), found.texts, seed)
         same = [pair for pair in pairs if _close(states, pair)]
         texts, spans = found.texts, found.diameters
@@ -92,7 +93,7 @@ class Expressivity(Study):
             columns=["measure", "value"],
         )
         shown = [f"the same to the network: {texts[a]} and {texts[b]}" for a, b in same[:5]]
-        rings, chains = (len({*skeletons(pair, 2).colours}) for pair in (RINGS, CHAINS))
+        rings, chains = (len({*colourings(bare_graphs(pair, 2))}) for pair in (RINGS, CHAINS))
         return Findings(
             f"Expressivity of {subject.model} on {len(texts):,} molecules",
             f"{len(same):,} of {len(pairs):,} pairs of equal Weisfeiler-Leman colours are one molecule to the network"
@@ -103,6 +104,17 @@ class Expressivity(Study):
             lambda form: diameters(spans, depth, form),
             (*shown, *([f"and {len(same) - 5:,} more pairs"] if len(same) > 5 else [])),
         )
+
+
+def colourings(graphs: BareGraphs) -> list[bytes]:
+    """The colours of each molecule's atoms when the Weisfeiler-Leman test ends, in ascending order.
+
+    Message passing from the same features gives molecules of one colouring the same states (Xu et al. 2019, "How
+    powerful are graph neural networks?", lemma 2).
+    """
+    rounds = int(graphs.n_atoms.max(initial=0))
+    colours = atom_colors(graphs.atom_code, graphs.bond_code, graphs.source, graphs.offsets, rounds)[-1]
+    return [np.sort(own).tobytes() for own in np.split(colours, np.cumsum(graphs.n_atoms)[:-1])]
 
 
 def _equal(colourings: Sequence[object]) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Make small tables of pairs whose labels are known to need one side, or both: the controls of ``pair-bias``."""
+"""Synthetic tables of pairs whose labels need one side, or both, as controls of ``pair-bias``."""
 
 from __future__ import annotations
 

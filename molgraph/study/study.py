@@ -24,7 +24,7 @@ from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model
 
 SECONDS = 120.0  # of a study, if not said otherwise
-NARROW = 24  # characters of a cell that a terminal shows
+NARROW, SHORT = 24, 40  # characters of a cell, and rows, that a terminal shows
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,9 @@ class Findings:
         """The table as text, without columns of sentences and empty ones."""
         wide = [name for name in self.frame if self.frame[name].map(lambda cell: len(str(cell))).max() > NARROW]
         frame = self.frame.drop(columns=wide).replace("", None).dropna(axis=1, how="all")
-        return frame.to_string(index=False, na_rep="", float_format=lambda x: f"{x:.3f}".rstrip("0").rstrip("."))
+        how = {"index": False, "na_rep": "", "float_format": lambda x: f"{x:.3f}".rstrip("0").rstrip(".")}
+        text = frame.head(SHORT).to_string(**how)
+        return text if len(frame) <= SHORT else f"{text}\n{len(frame) - SHORT:,} more rows: -o table.csv has all"
 
     def __repr__(self) -> str:
         controls = map(str, (self.positive, self.negative))
@@ -141,12 +143,13 @@ class Subject:
 class Study(ABC):
     """The base class of studies, registered with ``@register("study", name)``; settings are keyword arguments.
 
-    ``needs``: ``data``, ``model`` (a name, of which fresh methods are made) or ``fitted`` (a model's file).
+    ``needs``: ``data``, ``model`` (a name, of which fresh methods are made), ``graph_model`` (one of an encoder) or
+    ``fitted`` (a model's file).
     ``reads``: rows of trials: ``molecules``, ``pairs`` of a molecule and a protein, frames of a ``trajectory``.
     """
 
     reads: Literal["molecules", "pairs", "trajectory"] = "molecules"
-    needs: tuple[Literal["data", "model", "fitted"], ...] = ("data",)
+    needs: tuple[Literal["data", "model", "graph_model", "fitted"], ...] = ("data",)
     small: Mapping[str, Any] = MappingProxyType({})
 
     @abstractmethod
@@ -192,9 +195,10 @@ def study(
         (True, ['random'])
     """
     made: Study = make_part("study", name)
-    for need, value in (("data", data), ("model", model), ("fitted", model)):
+    for need, value in (("data", data), ("model", model), ("graph_model", model), ("fitted", model)):
         if need in made.needs and value is None:
-            kind = {"data": "a table", "model": "a model's name", "fitted": "a model's file"}[need]
+            kinds = {"data": "a table", "model": "a model's name", "graph_model": "a graph model's name"}
+            kind = kinds.get(need, "a model's file")
             hint = f"molgraph study {read_part(name).name} " + ("DATA" if need == "data" else "-m MODEL")
             raise MissingOptionError(f"{name} is about {kind}, and none is named", hint=hint)
     return made.run(Subject(data, model, columns), seed=seed, seconds=seconds)

@@ -1,4 +1,4 @@
-"""Add to the graphs of a training the arrays that objectives and callbacks learn, which no encoder reads."""
+"""Add arrays of labels, such as positions of atoms, to the training's graphs for objectives and callbacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make of a model of pairs the same model of one side alone, such as the ligand: the control of what it uses."""
+"""Derive the one-sided control of a model of pairs: the same settings, reading the ligand or the protein alone."""
 
 from __future__ import annotations
 

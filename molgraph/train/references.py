@@ -1,4 +1,4 @@
-"""Fit a reference value of each element by least squares, such as the energy of a free atom, and add them up."""
+"""Fit a reference value of each element to energies by least squares, such as that of a free atom."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Give a model of atoms in space molecules from SMILES: make their conformers, and average over them."""
+"""Wrapper that makes conformers from SMILES for a model of atoms in space and averages its predictions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -12,19 +11,17 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 
 from molgraph.base.contracts import Prediction
-from molgraph.base.errors import MissingFileError
-from molgraph.base.paths import cache_dir
 from molgraph.base.printable import count
 from molgraph.base.ranges import Range
 from molgraph.base.registry import register
 from molgraph.chem.conformer import MOST, MOST_SEEDS, SECONDS, make_conformers
+from molgraph.chem.conformer_cache import conformer_file
 from molgraph.data.conformer_table import ConformerRows, conformer_notes, expand, with_geometries
 from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.table import Table
 from molgraph.trust.ensemble import mixture
 from molgraph.trust.wrapper import Wrapper
 
-CACHE = "conformers.sqlite"  # in the cache folder
 FIELDS = {"mmff": "relaxed by MMFF94", "uff": "relaxed by UFF", "none": "not relaxed"}
 
 
@@ -133,9 +130,7 @@ class MadeConformers(Wrapper):
         """The rows of the conformers, and notes on the part of a training that the table is."""
         with_geometries(table)
         how: dict[str, Any] = {"relax": self.relax, "seed": self.conformer_seed, "seconds": self.seconds}
-        with suppress(MissingFileError):  # where no home folder is known there is no cache
-            how["cache"] = cache_dir() / CACHE
-        how |= {"n": self.conformers, "workers": self.threads}
+        how |= {"cache": conformer_file(), "n": self.conformers, "workers": self.threads}
         made = make_conformers(list(table.smiles[table.ok]), **how)
         return expand(table, made), conformer_notes(made, part, self.relax) if part else ()
 

@@ -43,6 +43,8 @@ NAMES = (
     "tu-large",
     "davis",
     "kiba",
+    "pdbbind",
+    "pdbbind-complexes",
 )
 RECORDS, LEADERBOARD, PICTURE = ROOT / "pipelines" / "records", ROOT / "pipelines" / "LEADERBOARD.md", "docs/board.png"
 PAGES = ROOT / "docs" / "boards"

@@ -1,6 +1,7 @@
 """Learning curves of models of atoms in space beside 2D models, on QM9 and QM7 (needs MOLGRAPH_DATA).
 
-    MOLGRAPH_DATA=... python pipelines/space/curves.py   # train what curves.json lacks; write CURVES.md, curves.png
+    MOLGRAPH_DATA=... python pipelines/space/curves.py          # train what curves.json lacks, then write the page
+    python pipelines/space/curves.py --page                     # CURVES.md and curves.png of what is there
 
 Every model sees the same training, validation and test molecules; the larger training sets hold the smaller ones. The
 validation molecules choose the epoch. Networks are narrower and trained for fewer epochs than in the papers, so that
@@ -10,6 +11,7 @@ all takes about an hour on one core: the published figures beside them are of 11
 from __future__ import annotations
 
 import json
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -96,7 +98,8 @@ def train_all(path: Path) -> dict[str, dict[str, float]]:
 def picture(cells: dict[str, dict[str, float]]) -> Figure:
     """A curve for each model; published figures as grey lines."""
     figure = Figure(figsize=(13, 3.6), layout="constrained")
-    for axes, (target, (_, unit, _, _)) in zip(figure.subplots(1, len(TARGETS)), TARGETS.items(), strict=True):
+    shown = [(target, how[1]) for target, how in TARGETS.items() if any(key.startswith(target) for key in cells)]
+    for axes, (target, unit) in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
         for name, colour in COLOURS.items():
             known = [(s, cells[k]["mae"]) for s in SIZES if (k := f"{target} {name} {s}") in cells]
             if known:
@@ -119,6 +122,8 @@ def page(cells: dict[str, dict[str, float]]) -> str:
     lines += ["Mean absolute error on 500 molecules, one seed; in brackets CPU seconds of training and prediction.", ""]
     lines += ["![Curves](curves.png)", ""]
     for target, (file, unit, _, _) in TARGETS.items():
+        if not any(key.startswith(target) for key in cells):
+            continue
         lines += [f"## {target}, {unit} (`{file}`)", ""]
         lines += [f"| model | {' | '.join(f'{s:,}' for s in SIZES)} | published |"]
         lines += ["|---|" + "---:|" * (len(SIZES) + 1)]
@@ -137,7 +142,8 @@ def page(cells: dict[str, dict[str, float]]) -> str:
 
 def main() -> None:
     """Train, then write the page."""
-    cells = train_all(HERE / "curves.json")
+    path = HERE / "curves.json"
+    cells = json.loads(path.read_text()) if sys.argv[1:] == ["--page"] else train_all(path)
     picture(cells).savefig(HERE / "curves.png", dpi=110)
     write_whole(HERE / "CURVES.md", page(cells))
 

@@ -38,6 +38,7 @@ def pairs(n: int = 60) -> Table:
     return toy_pairs(one, sides_of(one), "second", n=n)
 
 
+@pytest.mark.slow
 def test_each_side_is_a_row_of_the_scores_and_a_sentence_says_what_was_used(tmp_path: Path) -> None:
     how = {"params": SMALL, "epochs": 1, "min_steps": 150, "learning_rate": 1e-2, "batch_size": 16, "threads": 1}
     result = molgraph.train(pairs(120), model="dmpnn+deepdta", split="random", fractions=(0.6, 0.1, 0.3), **how)

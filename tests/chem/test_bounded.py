@@ -49,6 +49,7 @@ def pid(_: str) -> int:
     return os.getpid()
 
 
+@pytest.mark.slow
 def test_a_call_ends_and_the_next_one_is_answered() -> None:
     start = time.process_time()
     found = map_molecules(loop, [CHAIN, "N" * 600, "O"], lambda text, reason: -1, seconds=0.2)

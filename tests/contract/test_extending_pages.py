@@ -60,7 +60,7 @@ def test_the_examples_are_a_plug_in_that_meets_the_trials(tmp_path: Path) -> Non
     (info / "entry_points.txt").write_text(f"[molgraph]\n{names}", "utf-8")
     path = os.pathsep.join([str(tmp_path), str(ROOT), os.environ.get("PYTHONPATH", "")])
     files = [f"tests/contract/{trials_of(kind)}" for kind in made if kind not in TOGETHER]
-    words = ["-v", "-p", "no:xdist", "-p", "no:cacheprovider", "--tb=short", "-k", "my_"]
+    words = ["-v", "-p", "no:xdist", "-p", "no:cacheprovider", "--tb=short", "-m", "not slow", "-k", "my_"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words, *files],
         cwd=ROOT, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, timeout=600,

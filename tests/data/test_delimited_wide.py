@@ -42,6 +42,7 @@ def test_standard_input_with_a_long_header(tmp_path: Path) -> None:
     assert done.stdout.split() == ["[0.0,", "1.0,", "2.0,", "3.0]"]
 
 
+@pytest.mark.slow
 def test_arrow_holds_no_block_when_the_last_row_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its thread would free it later, and abort a process that ends meanwhile."""
     path, kept = wide(tmp_path / "wide.csv", 20_000), []

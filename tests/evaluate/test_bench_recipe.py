@@ -37,6 +37,8 @@ def made(**change: object) -> BenchRecipe:
         "davis",
         "hiv",
         "kiba",
+        "pdbbind",
+        "pdbbind-complexes",
         "quality",
         "tdc-admet",
     ],

@@ -114,6 +114,7 @@ def test_classes_that_a_fold_lacks_have_probability_0() -> None:
         make_own(f"{HERE}:one_more").fit(table).predict(table)
 
 
+@pytest.mark.slow
 def test_odd_methods_end_as_cells_that_say_why(tmp_path: Path) -> None:
     names = ("Spoils", "raises", "hangs", "forks", "short", "words", "floods", "complex_numbers", "infinite")
     methods = [{"path": f"{HERE}:{name}"} for name in ("Nearest", *names)]

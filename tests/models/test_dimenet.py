@@ -120,6 +120,7 @@ def tensorflow_name(name: str) -> str:
     return name.replace(".lin/", f"/{last}/").replace(".lin.", f"/{last}/").replace(".", "/")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_variables_of_the_authors_code_give_the_same(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -137,6 +138,7 @@ def test_variables_of_the_authors_code_give_the_same(
     assert all(torch.equal(both[0][key], both[1][key]) for key in both[1])
 
 
+@pytest.mark.slow
 def test_files_of_other_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, weights = tmp_path / "net.pt", peer_of("dimenet_plus_plus", monkeypatch).state_dict()
     with pytest.raises(MissingFileError, match=r"net\.pt"):

@@ -46,6 +46,7 @@ def told(folder: Path) -> tuple[pd.DataFrame, dict]:
     return read_scores(folder / PACKED).drop(columns=["seconds", "cpu_seconds", "peak_mb"]), about
 
 
+@pytest.mark.slow
 def test_records_of_parts_give_the_record_of_the_whole(record: Callable[..., Path], tmp_path: Path) -> None:
     whole = record(tmp_path / "whole")
     first, second = record(tmp_path / "a", dataset=["small"]), record(tmp_path / "b", dataset=["other"])

@@ -9,8 +9,9 @@ from rdkit import Chem
 
 import molgraph
 from molgraph.base.table import OK, Entities, Table, Target
-from molgraph.chem.weisfeiler_leman import Colours
+from molgraph.chem.bare_graphs import bare_graphs
 from molgraph.data.graph_values import Graph
+from molgraph.study.expressivity import colourings
 from molgraph.train.make_method import make_method
 from tests.systems.effect import Effect
 
@@ -24,9 +25,8 @@ PLAIN = "gin(depth=2, d_hidden=32)"
 def test_colours_are_those_of_an_independent_test(off: str) -> None:
     """networkx refines the same labels: molecules are of one colouring here exactly where its hashes are equal."""
     rings = [f"C1{'C' * n}CC1" for n in range(1, 6)]
-    mols = [Chem.MolFromSmiles(text) for text in (*SAME, *rings, "CC(C)C", "CCCC")]
-    colours = Colours()
-    own = [len(mol.GetAtoms()) if off else colours(mol) for mol in mols]
+    found = bare_graphs((*SAME, *rings, "CC(C)C", "CCCC"), 99)
+    mols, own = [Chem.MolFromSmiles(text) for text in found.texts], found.n_atoms.tolist() if off else colourings(found)
     theirs = []
     for mol in mols:
         graph = nx.Graph([(b.GetBeginAtomIdx(), b.GetEndAtomIdx(), {"order": b.GetBondType()}) for b in mol.GetBonds()])

@@ -27,6 +27,7 @@ def weights_table(n: int = 200) -> Table:
     return make_table(smiles, targets=(Target("weight"),), y=y)
 
 
+@pytest.mark.slow
 def test_the_head_reads_them_in_training_and_in_prediction(tmp_path: Path) -> None:
     table = weights_table()
     errors = {}

@@ -1,1 +1,1 @@
-"""Readouts of the long tail of the literature, one file each."""
+"""Readouts from less cited papers, one file each."""

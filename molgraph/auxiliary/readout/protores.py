@@ -1,4 +1,4 @@
-"""Read a set out by prototypes: residual blocks that subtract the running mean of the set from each row."""
+"""ProtoRes readout: residual blocks over the rows of a graph, with the running mean subtracted between blocks."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Studies of the long tail of the literature."""
+"""Studies (analyses of data or models) from less cited papers, one file each."""

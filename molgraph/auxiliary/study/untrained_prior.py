@@ -1,4 +1,4 @@
-"""Denoise one signal along a sequence by a network that nobody trained, fitted to it and stopped early."""
+"""Denoise one signal along a sequence by fitting an untrained network to it and stopping early (deep prior)."""
 
 from __future__ import annotations
 

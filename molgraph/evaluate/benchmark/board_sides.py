@@ -1,4 +1,4 @@
-"""Say of each model of pairs on a board whether it does better than the rows of one side alone."""
+"""Compare each model of pairs on a benchmark board with the rows of the ligand or the protein alone."""
 
 from __future__ import annotations
 

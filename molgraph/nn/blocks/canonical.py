@@ -1,4 +1,4 @@
-"""Number the atoms of a graph in an order that does not depend on how it is written, as features of atoms."""
+"""Positional features of atoms from RDKit's canonical atom ranks."""
 
 from __future__ import annotations
 

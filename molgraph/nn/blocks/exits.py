@@ -1,4 +1,4 @@
-"""Stop at a learned layer: read a graph out of several layers, weighed by the chance that reading stops there."""
+"""Early exit: read a graph out of several layers, weighted by a learned probability of stopping at each."""
 
 from __future__ import annotations
 

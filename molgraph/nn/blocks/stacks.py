@@ -1,4 +1,4 @@
-"""Run an encoder's layers otherwise than one after the other: as an ordinary differential equation, or reversibly."""
+"""Run an encoder's layers as an ordinary differential equation, or as a reversible network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Let each atom speak one of a few symbols before it is read out: a learned vocabulary of atom types."""
+"""Discrete bottleneck: replace each atom's state by one of a few learned symbols before the readout."""
 
 from __future__ import annotations
 
