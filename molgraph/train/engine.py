@@ -116,7 +116,7 @@ class Fit:
             """This process's share of a batch."""
             position, rows = piece
             words = (now.epoch, position, self.fabric.global_rank)
-            views = generator(seed, "views", *words) if self.how.views else None
+            views = generator(seed, "views", *words) if self.train.views else None
             if self.drawn is not None:
                 sample = self.drawn.sample(generator(seed, "episodes", *words), views=views)
                 return self._prepared(sample, "corrupt", *words)
@@ -126,7 +126,7 @@ class Fit:
             if self.objective.semi_supervised:
                 first = (now.epoch * self.steps + position) * self.how.batch_size
                 mine = np.concatenate([mine, self.train.unlabelled(first, len(rows), seed)[share]])
-            sample = self.train.sample(mine, views)
+            sample = self.train.sample(np.tile(mine, self.objective.copies), views)
             if not enough:  # the last batch has too few rows for so many processes
                 sample.weights = torch.zeros_like(sample.weights)  # type: ignore[arg-type]
             return self._prepared(sample, "corrupt", *words)
@@ -218,7 +218,9 @@ class Fit:
         def make(piece: tuple[int, np.ndarray]) -> Sample:
             number, own = piece
             rng = generator(self.plan.seed, "episodes valid", number)
-            return self._prepared(judged.sample(rng, own) if judged else valid.sample(own), "corrupt valid", number)
+            views = generator(self.plan.seed, "views valid", number) if valid.views else None
+            sample = judged.sample(rng, own) if judged else valid.sample(np.tile(own, self.objective.copies), views)
+            return self._prepared(sample, "corrupt valid", number)
 
         for batch in make_ahead(pieces, make):
             sample = batch.to(self.fabric.device)

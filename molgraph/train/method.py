@@ -36,7 +36,7 @@ from molgraph.train.inputs import Input, encoder_names, trial_inputs
 from molgraph.train.large_graphs import refuse_large
 from molgraph.train.modelfile import load_start
 from molgraph.train.network import Network, build_network
-from molgraph.train.objective import make_objective, views_for, with_parts
+from molgraph.train.objective import make_objective, views_for, what_is_read, with_parts
 from molgraph.train.optimizers import check_optimizer, make_optimizer
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import prepare
@@ -158,9 +158,8 @@ class GraphMethod(Method):
         recipe = {k: v for k, v in self.get_params().items() if k not in self.run_only}
         recipe |= {"init": None if start is None else start.digest, "defaults": stored_defaults(self)}
         cache = None if self.store is None else store_folder(self.store)
-        objective = registry.get("objective", self.objective)
         how = (self.encoder, self.inputs, self.class_weights, recipe, cache, self.threads)
-        reads = {"targets": objective.labelled or objective.tasks, "unlabelled": objective.semi_supervised}
+        reads = {**what_is_read(self.objective, self.params or {}), "folder": cache or workdir}
         if self.descriptors == "rdkit":
             if not reads["targets"]:
                 words = f"{self.objective} has no head that reads descriptors"
@@ -169,7 +168,7 @@ class GraphMethod(Method):
             valid = None if valid is None else with_rdkit_features(valid, workers=self.threads)
         views = views_for(self.views, self.objective)
         made = prepare(table, valid, *how, **reads, specs=None if start is None else start.specs, views=views)
-        heads = objective.heads(made.outputs)
+        heads = registry.get("objective", self.objective).heads(made.outputs)
         with torch_settings(self.threads, derive(self.seed, "weights")):
             network = self.build(made.inputs, d_extra=len(made.descriptors.names), targets=heads.targets)
             refuse_large(network, made.inputs, [(made.train, table), (made.valid, valid)])
@@ -183,7 +182,7 @@ class GraphMethod(Method):
                     logger.info(note)
             label = f"training {self.encoder}"
             self.curves, self.best_epoch = fit_network(network, learns, *data, workdir=workdir, label=label)
-        self.predicts = objective.labelled
+        self.predicts = learns.labelled
         outputs = heads if heads.targets else state_outputs(network.d_state)
         self.fitted = FittedNetworks(network.eval(), outputs, made.descriptors, made.inputs)
         self.notes = (*made.notes, *started)

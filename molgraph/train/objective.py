@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from molgraph.base.errors import ConflictError, UnknownNameError, UnsupportedError, UsageError, nearest
 from molgraph.base.parameters import check_params
-from molgraph.base.parts import read_part
+from molgraph.base.parts import Part, part_names, read_part
 from molgraph.base.ranges import NotNegative
 from molgraph.base.recipe_keys import GradientDescent
 from molgraph.base.registry import get, register
@@ -22,6 +22,7 @@ from molgraph.train.episodes import Episodes
 from molgraph.train.inputs import Input, own_params
 from molgraph.train.network import Network
 from molgraph.train.outputs import Outputs
+from molgraph.train.row_labels import RowLabels
 
 
 class Loss(NamedTuple):
@@ -89,6 +90,8 @@ class Objective(nn.Module):
     ``grad_in_validation``: whether judging needs gradients, as fast weights do. ``unused_parameters``: whether a step
     may leave some parameters without a gradient, as several turns do: processes then look for those in every step.
     ``least_rows``: rows that a batch needs, 2 where rows are compared; a last one with fewer joins the one before.
+    ``copies``: how often each row of a batch comes, each time seen through the views, in validation too; they follow
+    one another, all rows once, then all again. ``usual_views``: where none are named.
     ``valid_parts``: names of the shares that a loss has where a validation part is judged, and there alone.
     ``needs``: arrays that the graphs must hold, such as ``atom.position``. ``head_settings``: settings of the head
     where none are given, such as a smooth activation.
@@ -102,6 +105,8 @@ class Objective(nn.Module):
     grad_in_validation: bool = False
     unused_parameters: bool = False
     least_rows: int = 1
+    copies: int = 1
+    usual_views: str | None = None
     valid_parts: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     head_settings: Mapping[str, Any] = MappingProxyType({})
@@ -124,6 +129,14 @@ class Objective(nn.Module):
         ``settings``: the objective's hyper-parameters.
         """
         return {}
+
+    @classmethod
+    def row_labels(cls, **settings: Any) -> RowLabels | None:
+        """Labels that the objective makes of the molecules of a corpus, as ``batch.y``; none by default.
+
+        ``settings``: the objective's hyper-parameters.
+        """
+        return None
 
     @abstractmethod
     def forward(self, network: Any, batch: Any, state: StepState) -> Loss:
@@ -177,7 +190,7 @@ def make_objective(
     lacks is a ``UsageError``.
     """
     part = read_part(name, "objective")
-    make, own = get("objective", part.name), {**own_params(params, "objective", 2), **part.settings}
+    make, own = get("objective", part.name), settings_in(part, params)
     check_params(make, own, owner=part.name)
     make.check_inputs(inputs)
     if make.tasks or make.semi_supervised:
@@ -185,17 +198,30 @@ def make_objective(
     return make(outputs, **own) if make.labelled else make(network, inputs, **own)
 
 
+def what_is_read(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of ``prepare`` that a registered objective with these hyper-parameters asks for."""
+    part = read_part(name, "objective")
+    make = get("objective", part.name)
+    reads = {"targets": make.labelled or make.tasks, "unlabelled": make.semi_supervised}
+    return reads | {"judge_views": make.copies > 1, "labels": make.row_labels(**settings_in(part, params))}
+
+
+def settings_in(part: Part, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of an objective: in parentheses behind its name, and those hyper-parameters that are its own."""
+    return {**own_params(params, "objective", 2), **part.settings}
+
+
 def with_parts(network: Network, name: str, params: Mapping[str, Any]) -> Network:
     """The network with the parts that an objective puts into it, of those of its settings that they have."""
     part = read_part(name, "objective")
-    own = {**own_params(params, "objective", 2), **part.settings}
-    network.parts.update(get("objective", part.name).parts(network.encoder, **own))
+    network.parts.update(get("objective", part.name).parts(network.encoder, **settings_in(part, params)))
     return network
 
 
 def views_for(text: str | None, name: str) -> list[View]:
     """Views that a text names; raises ``ConflictError`` for one that an objective of that name cannot learn from."""
-    views, objective = make_views(text), get("objective", name)
+    objective = get("objective", part_names(name)[0])
+    views = make_views(text or objective.usual_views)
     for view in views:
         if (objective.labelled or objective.tasks) and not view.keeps_label:
             words = f"labels do not hold in the view {type(view).__name__}"

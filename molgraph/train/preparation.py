@@ -37,6 +37,7 @@ from molgraph.train.inputs import (
 )
 from molgraph.train.outputs import ClassWeights, DescriptorScale, Outputs, class_tables, label_weights
 from molgraph.train.references import counts_of, mark_unknown
+from molgraph.train.row_labels import RowLabels, fit_labels, label_rows
 from molgraph.train.samples import Samples
 
 NO_UNLABELLED = (
@@ -73,13 +74,18 @@ def prepare(
     unlabelled: bool = False,
     specs: Mapping[str, InputSpec] | None = None,
     views: Sequence[View] = (),
+    judge_views: bool = False,
+    labels: RowLabels | None = None,
+    folder: Path | None = None,
 ) -> Prepared:
     """Featurise both parts and put labels and descriptors on the training part's scales.
 
     ``recipe`` is what a checkpoint must have in common with this fit, ``cache`` a folder that keeps graphs between
     fits. Without ``targets`` every row that can be read is learned from; with ``unlabelled`` the readable rows without
     a label come along, which no scale is taken from. ``specs``: what an encoder's graphs hold, where that is given.
-    ``views``: through which training sees its rows. The recipe's head says whether a least-squares value of each
+    ``views``: through which training sees its rows, and with
+    ``judge_views`` validation too. ``labels``: made of the rows' molecules, in place of targets, and
+    kept in ``folder``. The recipe's head says whether a least-squares value of each
     element is taken off the targets in the place of their mean.
 
     Raises:
@@ -111,6 +117,9 @@ def prepare(
     descriptors = DescriptorScale.fit(part.table.features, part.table.feature_names, part.table.weights).unit_rows()
     classes = class_tables(table.targets, part.y, class_weights)
 
+    if labels is not None:
+        fit_labels(labels, molecules_of(part.table, inputs), threads)
+
     def samples(part: _Part, graphs: Sequence[CachedGraphs]) -> Samples:
         weights = label_weights(part.y, part.weights, classes)
         if not targets:  # a corpus: each row counts once
@@ -118,7 +127,10 @@ def prepare(
         extra = descriptors.apply(part.table.features, part.table.feature_names)
         stores = tuple(made.store for made in graphs)
         atoms = counts_of(inputs, graphs)[part.graph[:, 0]] if references else None
-        return Samples(stores, part.graph, extra, outputs.labels(part.y, atoms), weights, part.offsets)
+        y: Any = outputs.labels(part.y, atoms)
+        if labels is not None:
+            y = label_rows(labels, molecules_of(part.table, inputs), folder, threads)
+        return Samples(stores, part.graph, extra, y, weights, part.offsets)
 
     train, held = samples(part, graphs), None
     rest = _without_labels(table, graphs, readable, unlearned) if unlabelled else None
@@ -132,13 +144,16 @@ def prepare(
         rows, more = _judged(valid, inputs, judged, outputs)
         unread += more
         held = samples(rows, judged) if len(rows.table) else None
+        if held is not None and judge_views:
+            held = replace(held, views=viewed_columns(views, valid, inputs, judged))
     named = [*(i.column for i in inputs), *(e.name for e in table.entities if e.kind in kinds_beside(arrays))]
     texts = [entity_texts(each.table.column(name)) for each in (part, rest) if each for name in named]
     extra = "" if train.extra is None else train.extra
+    judged_y: Any = None if held is None or labels is not None else held.y
     prints = fingerprint(
         recipe=dict(recipe),
         data=[*texts, part.y, extra, train.weights, [repr(t) for t in table.targets]],
-        split=["" if held is None else [held.graph.ravel(), held.y, held.weights]],
+        split=["" if held is None else [held.graph.ravel(), judged_y, held.weights]],
         featuriser=" ".join(made.store.featuriser for made in graphs),
     )
     alone = unlabelled and not (rest and len(rest.table))
@@ -149,6 +164,11 @@ def prepare(
 def _bare(table: Table) -> Table:
     """The table without targets, weights and descriptors."""
     return replace(table, targets=(), y=None, packed={}, weights=None, features=None, feature_names=())
+
+
+def molecules_of(table: Table, inputs: Sequence[Input]) -> list[str]:
+    """The SMILES of the one column of molecules that a model reads; none where it reads something else."""
+    return [str(text) for text in input_column(table, inputs).values] if inputs[0].kind == "molecule" else []
 
 
 def workers_for(table: Table, threads: int | None) -> int:

@@ -27,15 +27,22 @@ class InputBatch(NamedTuple):
 class Sample:
     """One batch: graphs for each entity column, descriptors of each row, and labels with their weights.
 
+    ``graphs``, int64 [n]: the graph of each row of the first column in its store, the same for duplicates.
+
     Not a dataclass: Lightning walks through those value by value at every step.
     """
 
-    __slots__ = ("extra", "parts", "weights", "y")
+    __slots__ = ("extra", "graphs", "parts", "weights", "y")
 
     def __init__(
-        self, parts: tuple[InputBatch, ...], extra: Tensor | None, y: Tensor | None, weights: Tensor | None
+        self,
+        parts: tuple[InputBatch, ...],
+        extra: Tensor | None,
+        y: Tensor | None,
+        weights: Tensor | None,
+        graphs: Tensor | None = None,
     ) -> None:
-        self.parts, self.extra, self.y, self.weights = parts, extra, y, weights
+        self.parts, self.extra, self.y, self.weights, self.graphs = parts, extra, y, weights, graphs
 
     def to(self, device: torch.device) -> Sample:
         """The same on a device; nothing is done where it is the CPU."""
@@ -46,7 +53,7 @@ class Sample:
             return None if tensor is None else tensor.to(device, non_blocking=True)
 
         parts = tuple(InputBatch(batch.to(device), there(of_row)) for batch, of_row in self.parts)
-        return Sample(parts, *map(there, (self.extra, self.y, self.weights)))
+        return Sample(parts, *map(there, (self.extra, self.y, self.weights, self.graphs)))
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,8 @@ class Samples:
 
         labels = rows if self.offsets is None else spread(self.offsets, rows)
         parts = tuple(self._part(j, self.graph[rows, j], rng) for j in range(len(self.stores)))
-        return Sample(parts, pick(self.extra, rows), pick(self.y, labels), pick(self.weights, labels))
+        values = (pick(self.extra, rows), pick(self.y, labels), pick(self.weights, labels))
+        return Sample(parts, *values, torch.from_numpy(self.graph[rows, 0]) if self.graph.size else None)
 
     def _part(self, j: int, graphs: np.ndarray, rng: np.random.Generator | None) -> InputBatch:
         of_row = None

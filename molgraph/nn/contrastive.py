@@ -1,0 +1,84 @@
+"""Contrastive losses of pairs of vectors: InfoNCE with its bound, and its debiased form."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+
+class Contrast(NamedTuple):
+    """Losses of n anchors, and the bound on the mutual information that they give.
+
+    Args:
+        losses: float [n], in nats.
+        bound: scalar, the mean over the anchors of ``log N - loss``, N being the candidates of each; never above log N.
+    """
+
+    losses: Float[Tensor, " n"]
+    bound: Tensor
+
+
+def info_nce(
+    scores: Float[Tensor, "n m"], positive: Int[Tensor, " n"], excluded: Bool[Tensor, "n m"] | None = None
+) -> Contrast:
+    """InfoNCE: the cross-entropy of each anchor's positive among its candidates.
+
+    van den Oord et al. 2018, "Representation Learning with Contrastive Predictive Coding", equation 4:
+    ``-log exp(s_ip) / sum_j exp(s_ij)``, and equation 5: ``I >= log N - L``.
+
+    Args:
+        scores: of anchors and candidates.
+        positive: the column of each anchor's positive.
+        excluded: pairs that are no negatives, such as an anchor with itself or with a duplicate; a positive stays.
+
+    Example:
+        >>> found = info_nce(torch.zeros(2, 4), torch.tensor([0, 1]))
+        >>> found.losses, found.bound
+        (tensor([1.3863, 1.3863]), tensor(0.))
+    """
+    s = without(scores, positive, excluded)
+    losses = F.cross_entropy(s, positive, reduction="none")
+    return Contrast(losses, (torch.isfinite(s).sum(dim=1).to(losses.dtype).log() - losses).mean())
+
+
+def debiased_info_nce(
+    scores: Float[Tensor, "n m"],
+    positive: Int[Tensor, " n"],
+    prior: float | Tensor,
+    least: float,
+    excluded: Bool[Tensor, "n m"] | None = None,
+) -> Contrast:
+    """InfoNCE with negatives corrected for those that are of the anchor's class by chance.
+
+    Chuang et al. 2020, "Debiased Contrastive Learning", equation 8 with one positive:
+    ``g = max((mean_j exp(s_ij) - prior exp(s_ip)) / (1 - prior), exp(least))``, the mean over the N negatives, and the
+    loss is ``-log exp(s_ip) / (exp(s_ip) + N g)``. With a prior of 0 it is InfoNCE.
+
+    Args:
+        scores, positive, excluded: as for ``info_nce``.
+        prior: probability that a random molecule is of the anchor's class.
+        least: the smallest score that there is, -1 / temperature for cosines.
+    """
+    s = without(scores, positive, excluded)
+    of_positive = s.gather(1, positive[:, None]).squeeze(1)
+    negatives = s.scatter(1, positive[:, None], float("-inf"))
+    n = torch.isfinite(negatives).sum(dim=1).to(s.dtype)
+    top = s.amax(dim=1).detach()  # exponentials are taken relative to the largest score
+    mean = (negatives - top[:, None]).exp().sum(dim=1) / n.clamp(min=1)
+    g = (mean - prior * (of_positive - top).exp()) / (1 - prior)
+    g = torch.maximum(g, (least - top).exp())
+    losses = top + ((of_positive - top).exp() + n * g).log() - of_positive
+    return Contrast(losses, ((n + 1).log() - losses).mean())
+
+
+def without(
+    scores: Float[Tensor, "n m"], positive: Int[Tensor, " n"], excluded: Bool[Tensor, "n m"] | None
+) -> Float[Tensor, "n m"]:
+    """The scores with ``-inf`` for the excluded pairs, positives apart."""
+    if excluded is None:
+        return scores
+    return scores.masked_fill(excluded.scatter(1, positive[:, None], False), float("-inf"))
