@@ -6,8 +6,7 @@ from types import MappingProxyType
 from typing import Annotated, Literal
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
 from molgraph.base.registry import register
@@ -16,7 +15,8 @@ from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder, Pooled, SharedStates
 from molgraph.nn.encoder import Rows
-from molgraph.nn.gtransformer import Aggregate, GTransformer
+from molgraph.nn.gtransformer import GTransformer, LongRange
+from molgraph.nn.norms import make_norms
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
 from molgraph.nn.size_groups import SizeGroups, size_groups
@@ -47,8 +47,9 @@ class Grover(AtomEncoder):
     others that arrive at its source, beside the row's own features (the long-range residual), through a feed-forward
     network. The readout reads the atoms of both views, side by side; the head ``agreement`` gives each a branch.
 
-    Use it where it starts from a pretrained file (``molgraph pretrain -m grover --objective grover``). Known limits:
-    attention takes time in proportion to bonds x bonds of a molecule; from scratch it is behind smaller models.
+    Use it from a pretrained file, as ``molgraph pretrain -m grover --objective grover`` writes it. Known limits: twelve
+    networks of six hops make the queries, keys and values of each view, so a molecule costs a hundred times as much as
+    one of ``dmpnn``; from scratch it is behind smaller models.
 
     Args:
         spec: what the graphs hold.
@@ -57,8 +58,10 @@ class Grover(AtomEncoder):
         d_hidden: another width.
         heads: attention heads, each of that width.
         depth: blocks of each view.
-        hops: mean number of hops of message passing; random in training.
+        hops: mean number of hops of message passing.
+        hop_spread: standard deviation of the hops in training; prediction takes the mean.
         dropout: probability of dropping a value while training.
+        norm: a registered norm, behind the heads of each block.
         readout: rows to graph, a registered readout, of each view.
 
     Raises:
@@ -66,7 +69,8 @@ class Grover(AtomEncoder):
     """
 
     needs = ("atom", "bond", "bond.reverse")
-    small = MappingProxyType({"d_hidden": 8, "heads": 2, "hops": 2})
+    n_views = 2
+    small = MappingProxyType({"d_hidden": 8, "heads": 2, "hops": 2, "hop_spread": 0.0, "norm": "none"})
 
     def __init__(
         self,
@@ -77,18 +81,19 @@ class Grover(AtomEncoder):
         heads: Annotated[int, Range(1, 64)] = 4,
         depth: Annotated[int, Range(1, INNER_LIMIT)] = 1,
         hops: Annotated[int, Range(1, INNER_LIMIT)] = 6,
-        dropout: Probability = 0.1,
+        hop_spread: Annotated[float, Range(0, 10)] = 1.0,
+        dropout: Probability = 0.0,
+        norm: str = "layer",
         readout: str = "self_attentive",
     ) -> None:
         super().__init__()
         d, d_atom, d_bond = d_hidden or SIZES[size], spec.width("atom"), spec.width("bond")
         self.embed_atoms, self.embed_bonds = nn.Linear(d_atom, d, bias=False), nn.Linear(d_atom + d_bond, d, bias=False)
-        self.atoms = nn.ModuleList(GTransformer(d, d_bond, heads, hops, dropout) for _ in range(depth))
-        self.bonds = nn.ModuleList(GTransformer(d, 0, heads, hops, dropout) for _ in range(depth))
-        widths = {"atom": d_atom, "bond": d_atom + d_bond}
-        self.outputs = nn.ModuleDict(
-            {f"{level}_from_{view}": Aggregate(d, widths[level], dropout) for level in widths for view in widths}
-        )
+        self.atoms = nn.ModuleList(GTransformer(d, d_bond, heads, hops, hop_spread, dropout) for _ in range(depth))
+        self.bonds = nn.ModuleList(GTransformer(d, 0, heads, hops, hop_spread, dropout) for _ in range(depth))
+        self.norms = make_norms(norm, [d] * 2 * depth)
+        self.of_atoms = nn.ModuleList(LongRange(d, d_atom, dropout) for _ in range(2))
+        self.d_features = d_atom + d_bond  # of a bond with its source
         self.read_by(readout, d)
         self.d_out, self.d_rows = 2 * self.readout.d_out, 2 * d
 
@@ -98,31 +103,26 @@ class Grover(AtomEncoder):
         _ = relations.next_bonds(batch).transpose, relations.arriving(batch).transpose, size_groups(batch)
         _ = bond_groups(batch), before_bonds(batch).transpose
 
-    def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
-        """The atoms' states of both views side by side."""
-        return torch.cat([each.h for each in self.views(batch) if each.level == "atom"], dim=1)
-
-    def views(self, batch: GraphBatch) -> tuple[Rows, ...]:
-        """The four states: of atoms and of bonds, each from both views (``name`` says which)."""
-        bonds, turns = relations.bonds(batch), relations.next_bonds(batch)
+    def states(self, batch: GraphBatch) -> SharedStates:
+        """The atoms' states of both views side by side, and what arrives at bonds where rows are asked for."""
+        bonds, turns, arriving = relations.bonds(batch), relations.next_bonds(batch), relations.arriving(batch)
+        in_graph, bonds_in_graph = relations.members(batch), relations.members(batch, "bond")
         atom, bond = batch.features("atom"), batch.features("bond")
         bond_with_source = torch.cat([atom.index_select(0, batch.source), bond], dim=1)
-        along = propagate(bond, relations.arriving(batch)).to(atom.dtype)
+        along = propagate(bond, arriving).to(atom.dtype)
         a, b = self.embed_atoms(atom).relu(), self.embed_bonds(bond_with_source).relu()
-        for block in self.atoms:
-            a = block(a, bonds, along, size_groups(batch))
-        for block in self.bonds:
-            b = block(b, turns, None, bond_groups(batch))
-        to = {
-            "atom_from_atom": (a, bonds, atom),
-            "atom_from_bond": (b, relations.arriving(batch), atom),
-            "bond_from_atom": (a, before_bonds(batch), bond_with_source),
-            "bond_from_bond": (b, turns, bond_with_source),
-        }
-        return tuple(
-            Rows((level := name[:4]), self.outputs[name](*parts), batch.graph_of(level), name[-4:])
-            for name, parts in to.items()
-        )
+        norms = iter(self.norms)
+        for over_atoms, over_bonds in zip(self.atoms, self.bonds, strict=True):
+            a = a + next(norms)(over_atoms(a, bonds, along, size_groups(batch)), in_graph)
+            b = b + next(norms)(over_bonds(b, turns, None, bond_groups(batch)), bonds_in_graph)
+
+        h = [out(propagate(x, way), atom) for out, x, way in zip(self.of_atoms, (a, b), (bonds, arriving), strict=True)]
+
+        def at_bonds() -> tuple[Rows, ...]:
+            heard = torch.cat([propagate(a, before_bonds(batch)), propagate(b, turns)], dim=1)
+            return (Rows("bond", heard, batch.graph_of("bond")),)
+
+        return SharedStates(torch.cat(h, dim=1), in_graph, lambda h: h, others=at_bonds)
 
     def pool(self, found: SharedStates) -> Pooled:
         """Each view through the same readout, side by side."""

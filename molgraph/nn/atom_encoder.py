@@ -31,6 +31,7 @@ class SharedStates(NamedTuple):
         layers: the states after each layer, with the relation from their rows to graphs, one pair for each atom; empty
             where the encoder does not tell.
         read: float [rows, d'], what the readout is given where it is not h.
+        others: makes the states of further rows, such as bonds, where rows are asked for.
     """
 
     h: Float[Tensor, "rows d"]
@@ -38,6 +39,7 @@ class SharedStates(NamedTuple):
     every_atom: Callable[[Tensor], Tensor]
     layers: Sequence[tuple[Float[Tensor, "_ _"], Relation]] = ()
     read: Float[Tensor, "rows _"] | None = None
+    others: Callable[[], tuple[Rows, ...]] = tuple
 
 
 Pooled: TypeAlias = tuple[Float[Tensor, "g d_out"], Penalties]  # a state for each graph, and penalties
@@ -102,7 +104,7 @@ class AtomEncoder(Encoder):
             return Encoded(graphs, (), penalties)
         atoms = Rows("atom", found.every_atom(found.h), batch.graph_of("atom"))
         layers = tuple(propagate(h.to(_single(h)), members) for h, members in found.layers)
-        return Encoded(graphs, (atoms,), penalties, layers)
+        return Encoded(graphs, (atoms, *found.others()), penalties, layers)
 
 
 class RoundsEncoder(AtomEncoder):

@@ -19,7 +19,7 @@ class Contrast(NamedTuple):
     """
 
     losses: Float[Tensor, " n"]
-    bound: Tensor
+    bound: Float[Tensor, ""]
 
 
 def info_nce(
@@ -48,7 +48,7 @@ def info_nce(
 def debiased_info_nce(
     scores: Float[Tensor, "n m"],
     positive: Int[Tensor, " n"],
-    prior: float | Tensor,
+    prior: float,
     least: float,
     excluded: Bool[Tensor, "n m"] | None = None,
 ) -> Contrast:

@@ -12,25 +12,26 @@ from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
 from molgraph.nn.size_groups import SizeGroups
 
-SPREAD, FARTHEST = 1.0, 3  # of the number of hops in training: standard deviation, and steps from its mean
+FARTHEST = 3  # standard deviations, of the number of hops in training
 
 
 class DynamicMessagePassing(nn.Module):
     """``h^k = ReLU(h^0 + W_i [sum_u h_u^(k-1), sum_u e_u])`` for several networks i at once, a random number of times.
 
     The dyMPN of Rong et al. 2020, equation 3, with the skip from the first state of the authors' code. In training the
-    hops are drawn from a normal distribution around ``hops``, of standard deviation 1, within 3 of it and at least 1;
-    in prediction there are ``hops``.
+    hops are drawn from a normal distribution around ``hops``, within three standard deviations and at least 1; in
+    prediction there are ``hops``.
 
     Args:
         n: networks, each with weights of its own.
         d, d_edge: widths of a state, and of the features of pairs.
         hops: mean number of hops.
+        spread: their standard deviation in training.
     """
 
-    def __init__(self, n: int, d: int, d_edge: int, hops: int) -> None:
+    def __init__(self, n: int, d: int, d_edge: int, hops: int, spread: float) -> None:
         super().__init__()
-        self.n, self.hops = n, hops
+        self.n, self.hops, self.spread = n, hops, spread
         bound = (d + d_edge) ** -0.5
         self.weight = nn.Parameter(torch.empty(n, d, d).uniform_(-bound, bound))
         self.edges = nn.Linear(d_edge, n * d, bias=False) if d_edge else None
@@ -52,45 +53,47 @@ class DynamicMessagePassing(nn.Module):
     def _hops(self) -> int:
         if not self.training:
             return self.hops
-        away = float(torch.randn(())) * SPREAD
-        return max(self.hops + round(max(-FARTHEST, min(FARTHEST, away))), 1)
+        away = max(-FARTHEST, min(FARTHEST, float(torch.randn(())))) * self.spread
+        return max(self.hops + round(away), 1)
 
 
 class GTransformer(nn.Module):
-    """One block: ``x + W_o [head_1, ..., head_n]``, each head an attention over all rows of the graph.
+    """One block: ``W_o [head_1, ..., head_n]``, to be added to the states behind a norm.
+
+    Each head is an attention over all rows of the graph.
 
     Rong et al. 2020, "Self-Supervised Graph Transformer on Large-Scale Molecular Data", section 4.1: every head has
     three message passing networks for its queries, keys and values, and
     ``Attention(Q, K, V) = softmax(Q K^T / sqrt(d)) V`` (equation 1) goes over the rows of one molecule. (The authors'
-    code attends over the heads of each row alone; this is the paper.) The norm stands behind the heads, as there.
+    code attends over the heads of each row alone; this is the paper.)
 
     Args:
         d, d_edge: widths of a state, and of the features of pairs.
         heads: of width ``d`` each.
-        hops: of message passing.
+        hops, spread: of message passing.
         dropout: of what the heads give.
     """
 
-    def __init__(self, d: int, d_edge: int, heads: int, hops: int, dropout: float) -> None:
+    def __init__(self, d: int, d_edge: int, heads: int, hops: int, spread: float, dropout: float) -> None:
         super().__init__()
         self.heads = heads
-        self.passing = DynamicMessagePassing(3 * heads, d, d_edge, hops)
+        self.passing = DynamicMessagePassing(3 * heads, d, d_edge, hops, spread)
         self.project = nn.Parameter(torch.empty(3, d, d).uniform_(-(d**-0.5), d**-0.5))
         self.w_o = nn.Linear(heads * d, d, bias=False)
-        self.norm, self.dropout = nn.LayerNorm(d), nn.Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(
         self, h: Float[Tensor, "r d"], relation: Relation, edges: Float[Tensor, "r d_edge"] | None, groups: SizeGroups
     ) -> Float[Tensor, "r d"]:
-        """float [r, d] to [r, d]."""
+        """What is added to the states, float [r, d], before its norm."""
         made = self.passing(h, relation, edges).unflatten(0, (3, self.heads))
         q, k, v = (each.transpose(0, 1) for each in torch.einsum("thrd,tde->thre", made, self.project))
         out = attend_all(q, k, v, groups)
-        return h + self.dropout(self.norm(self.w_o(out.flatten(1))))
+        return self.dropout(self.w_o(out.flatten(1)))
 
 
-class Aggregate(nn.Module):
-    """``LayerNorm(W_2 ReLU(W_1 [sum of what arrives, x]))``: an output of a view, beside the features of its rows.
+class LongRange(nn.Module):
+    """``LayerNorm(W_2 ReLU(W_1 [s, x]))``: an output of a view, from what arrives at a row and the row's features.
 
     Rong et al. 2020, figure 1: the one long-range residual goes from the features x to the last feed-forward layer.
 
@@ -104,9 +107,7 @@ class Aggregate(nn.Module):
         self.w_1, self.w_2 = nn.Linear(d + d_features, 4 * d), nn.Linear(4 * d, d)
         self.norm, self.dropout = nn.LayerNorm(d), nn.Dropout(dropout)
 
-    def forward(
-        self, h: Float[Tensor, "s d"], relation: Relation, features: Float[Tensor, "r d_features"]
-    ) -> Float[Tensor, "r d"]:
-        """float [n_source, d] to [n_target, d]."""
-        heard = propagate(h, relation).to(features.dtype)
-        return self.norm(self.w_2(self.dropout(F.relu(self.w_1(torch.cat([heard, features], dim=1))))))
+    def forward(self, s: Float[Tensor, "r d"], x: Float[Tensor, "r d_features"]) -> Float[Tensor, "r d"]:
+        """float [r, d] and [r, d_features] to [r, d]."""
+        h: Float[Tensor, "r d"] = self.norm(self.w_2(self.dropout(F.relu(self.w_1(torch.cat([s, x], dim=1))))))
+        return h

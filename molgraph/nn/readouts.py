@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from molgraph.base.parts import make_part
 from molgraph.base.ranges import Range
 from molgraph.base.registry import register
 from molgraph.nn.penalties import Penalties
@@ -99,3 +100,26 @@ class NormReadout(Readout):
     def read(self, h: Sources, relation: Relation) -> GraphStates:
         """float [r, d] to [g, d]."""
         return propagate(h, relation) / self.norm
+
+
+@register("readout", "concat", summary="several readouts side by side", paper="Corso et al. 2020, NeurIPS")
+class Concat(Readout):
+    """The states of several readouts side by side, as aggregators are in Corso et al. 2020, section 2.
+
+    Args:
+        d_in: width of the rows.
+        parts: registered readouts, joined by ``+``.
+    """
+
+    def __init__(self, d_in: int, parts: str = "mean+max") -> None:
+        super().__init__(d_in)
+        self.readouts = nn.ModuleList(make_part("readout", part, d_in) for part in parts.split("+"))
+        widths: list[Any] = [each.d_out for each in self.readouts]
+        self.d_out = sum(widths)
+
+    def read(self, h: Sources, relation: Relation) -> tuple[GraphStates, Penalties]:
+        """float [r, d] to [g, the sum of the readouts' widths]; of penalties with one name, the mean."""
+        made = [readout(h, relation) for readout in self.readouts]
+        names = dict.fromkeys(name for _, penalties in made for name in penalties)
+        shared = {name: torch.stack([own[name] for _, own in made if name in own]).mean() for name in names}
+        return torch.cat([graphs for graphs, _ in made], dim=1), shared

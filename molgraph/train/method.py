@@ -172,8 +172,7 @@ class GraphMethod(Method):
         with torch_settings(self.threads, derive(self.seed, "weights")):
             network = self.build(made.inputs, d_extra=len(made.descriptors.names), targets=heads.targets)
             refuse_large(network, made.inputs, [(made.train, table), (made.valid, valid)])
-            for encoder, store in zip(network.encoders, made.train.stores, strict=True):
-                encoder.measure(store)
+            network.measure(made.train.stores)
             started = [] if start is None else [start.copy_into(network, made.inputs, heads)]
             learns = make_objective(self.objective, self.params or {}, network, made.inputs, made.outputs)
             data = (made.train, made.valid, self.get_params(), made.prints)

@@ -16,10 +16,11 @@ from molgraph.base.parameters import check_params
 from molgraph.base.parts import read_part, settings_of
 from molgraph.base.table import LevelName, Target
 from molgraph.data.batch import GraphBatch
-from molgraph.data.graph_store import InputSpec
+from molgraph.data.graph_store import GraphStore, InputSpec
 from molgraph.data.levels import level_of
 from molgraph.nn import relations
 from molgraph.nn.block import KEYS, split_options, with_options
+from molgraph.nn.contexts import Contexts
 from molgraph.nn.encoder import Encoded, Encoder, check_input
 from molgraph.nn.joiners import Joiner, JoinPart
 from molgraph.nn.penalties import Penalties, add_penalties
@@ -53,6 +54,14 @@ class Network(nn.Module):
         self.d_state = encoders[0].d_out if joiner is None else joiner.d_out
         self.started: frozenset[str] = frozenset()  # names of the parameters whose weights are those of a file
         self.makers: tuple[Callable[[], Encoder], ...] = ()  # each makes an encoder once more, with fresh weights
+
+    def measure(self, stores: Sequence[GraphStore]) -> None:
+        """Take what encoders and parts count, such as degrees and vocabularies, from the graphs of a training part."""
+        for encoder, store in zip(self.encoders, stores, strict=True):
+            encoder.measure(store)
+        for part in self.parts.values():
+            if isinstance(part, Contexts):
+                part.measure(stores[0])
 
     @property
     def encoders(self) -> list[Encoder]:

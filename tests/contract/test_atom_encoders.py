@@ -100,10 +100,11 @@ OTHERS: dict[str, Any] = {  # another value of an option, where the rule below g
     "delta": 2.0,
     "activation": "tanh", "message": "matrix", "conv": "GATConv", "walk": 5, "heads": 1, "reach": 1,
     "max_distance": 1, "readout": "max", "norm": "layer", "d_master": 4, "compat": "fixed", "assign": "hard",
-    "l_hop": 1, "n_iter": 1, "pool": "mincut", "angle": "paper", "basis": "distance",
+    "l_hop": 1, "n_iter": 1, "pool": "mincut", "angle": "paper", "basis": "distance", "hop_spread": 3.0,
 }  # fmt: skip
 SILENT = {  # options that change time or memory alone, or nothing here, each with its reason
     "distinct": "the same values, computed once or for each row", "max_matrix_gb": "a limit",
+    "size": "the width, where d_hidden is not given",
     "options": "of the wrapped convolution", "cutoff_angstrom": "these molecules are smaller",
     "released": "a network of its own, which reads k and n_iter",
 }  # fmt: skip

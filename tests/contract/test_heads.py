@@ -86,7 +86,8 @@ class TestEveryHead:
 
     def test_descriptors_stand_beside_the_state(self, name: str) -> None:
         head, (h, _) = build(name), batch(name)
-        assert head(h[:, :3], h[:, 3:]).equal(head(h))
+        if name != "agreement":  # which gives each half of the state to a branch, and descriptors to both
+            assert head(h[:, :3], h[:, 3:]).equal(head(h))
 
     def test_gradients_are_finite_and_reach_every_parameter(self, name: str) -> None:
         head, (h, y) = build(name).train(), batch(name)

@@ -49,6 +49,7 @@ def geometries(rng: np.random.Generator) -> Table:
 
 def method(name: str, **params: Any) -> GraphMethod:
     encoder = "schnet" if "atom.position" in entry("objective", name).value.needs else "dmpnn"
+    encoder = "grover" if name == "grover" else encoder  # the one with two views
     small = {**registry.get("method", "graph").small, "params": dict(registry.get("encoder", encoder).small)}
     return GraphMethod(encoder, **{**small, "epochs": 3, "threads": 1, "objective": name, **params})
 
