@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from torch import nn
@@ -38,10 +38,11 @@ class Callback(nn.Module):
     Its modules and buffers are trained, and kept in checkpoints, with the network; a plain attribute that changes is
     not. ``needs_start``: whether it asks for a network that starts from a file (``--init``, ``finetune``), whose
     ``network.started`` then has the names of the parameters that come from there. ``arrays``: arrays of atoms that the
-    training's graphs have for it, as for objectives.
+    training's graphs have for it, as for objectives. ``changes_training``: False for one that measures only.
     """
 
     needs_start: bool = False
+    changes_training: bool = True
     arrays: tuple[str, ...] = ()
 
     def begin(self, network: Any) -> None:
@@ -67,6 +68,10 @@ class Callback(nn.Module):
 
     def after_step(self, network: Any, state: StepState) -> None:
         """Called after every step of training: set weights to zero, move an average."""
+
+    def after_epoch(self, network: Any) -> Mapping[str, float]:
+        """Called after every epoch; further columns of the curves, such as scores on other data."""
+        return {}
 
     def end(self, network: Any) -> None:
         """Called when the network has the weights of its best epoch: take off what only training needs."""

@@ -183,6 +183,7 @@ class Fit:
         valid_loss, parts = (float("nan"), {}) if self.valid is None else self._validate(self.valid)
         rate = self.phases.rate((now.epoch + 1) * self.steps - 1)
         parts = {f"train_{name}": share / max(n, 1) for name, (share, n) in now.parts.items()} | parts
+        parts |= self.learner.module.after_epoch()
         row = dict(zip(CURVES, (now.epoch + 1, train_loss, valid_loss, rate, time.monotonic() - began), strict=True))
         now.curves.append(row | parts | row)  # a part that is called loss leaves the loss as it is
         last = now.epoch + 1 >= self.epochs

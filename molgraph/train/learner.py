@@ -77,6 +77,10 @@ class Learner(nn.Module):
         for part in (self.objective, *self.callbacks):
             part.after_step(self.network, state)
 
+    def after_epoch(self) -> dict[str, float]:
+        """Called after every epoch; further columns of the curves."""
+        return {name: value for each in self.callbacks for name, value in each.after_epoch(self.network).items()}
+
     def end(self) -> None:
         """Called when the network has the weights of its best epoch."""
         for callback in self.callbacks:

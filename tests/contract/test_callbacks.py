@@ -46,7 +46,8 @@ class TestEveryCallback:
 
     def test_changes_training_and_the_same_seed_gives_the_same_weights(self, name: str, start: str) -> None:
         one, two = (fine_tuned(name, start) for _ in range(2))
-        assert same_bits(weights_of(one), weights_of(two)) and not same_bits(weights_of(one), plain(start))
+        assert same_bits(weights_of(one), weights_of(two))
+        assert same_bits(weights_of(one), plain(start)) != get("callback", name).changes_training
         assert one.curves is not None and np.isfinite(one.curves.to_numpy()).all()
         assert all(value.requires_grad for value in one.ready().network.parameters()), "it can be trained again"
 
@@ -73,7 +74,7 @@ class TestEveryCallback:
         other = next(each for each in ("l2-sp(alpha=10)", "lp-ft") if not each.startswith(name))
         both = weights_of(fine_tuned(f"{name}+{other}", start))
         assert not same_bits(both, weights_of(fine_tuned(name, start)))
-        assert not same_bits(both, weights_of(fine_tuned(other, start)))
+        assert same_bits(both, weights_of(fine_tuned(other, start))) != get("callback", name).changes_training
 
     def test_what_it_taught_is_kept(self, name: str, start: str) -> None:
         fitted = fine_tuned(name, start)
