@@ -22,6 +22,7 @@ from molgraph.base.paths import store_folder
 from molgraph.base.ranges import Count, NotNegative, Probability
 from molgraph.base.recipe_keys import DEFAULTS, TrainingSection
 from molgraph.base.registry import register
+from molgraph.base.resources import model_path
 from molgraph.base.search_space import Categorical, Float, Space
 from molgraph.base.seeds import derive
 from molgraph.data.graph_cache import CachedGraphs
@@ -283,7 +284,7 @@ class GraphMethod(Method):
         if not isinstance(model.method, GraphMethod):
             words = f"{self.init} holds a {model.kind}, no single encoder"
             raise UnsupportedError(words, hint="name a graph model's file")
-        made = Start(Path(self.init), model.method, model.card.what or f"trained on {model.targets[0].name}")
+        made = Start(model_path(self.init), model.method, model.card.what or f"trained on {model.targets[0].name}")
         self.params = made.params_with(self.encoder, self.params or {})
         self.featuriser = self.featuriser or model.method.featuriser
         self.set_params(**made.head_with(self.get_params()))

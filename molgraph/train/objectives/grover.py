@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.ranges import NotNegative, Share, Width
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.chem.functional_groups import GROUPS
 from molgraph.data.feature_layout import FEATURISER
 from molgraph.nn.contexts import Contexts, context_keys
@@ -28,6 +29,22 @@ PART = "contexts"
 @register(
     "objective",
     "grover",
+    systems=(
+        SystemCard(
+            "grover",
+            left_out="groups from the vectors of bonds; the 10 million molecules and 250 GPUs of the paper",
+            off="masked-atoms",
+            beside=("the entropy of the labels", "the encoder without training"),
+            command="molgraph pretrain dataset:chembl2321810 -m grover(size=tiny) --objective grover -o encoder.mgm",
+            modules=(
+                "molgraph.models.grover",
+                "molgraph.nn.contexts",
+                "molgraph.nn.gtransformer",
+                "molgraph.nn.heads.agreement",
+                "molgraph.chem.functional_groups",
+            ),
+        ),
+    ),
     summary="contexts of atoms and bonds, and the 85 functional groups of RDKit",
     paper="Rong et al. 2020, NeurIPS",
 )
