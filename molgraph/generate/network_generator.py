@@ -135,7 +135,7 @@ class NetworkGenerator(Generator):
         with torch_settings(self.threads, derive(self.seed, "weights")):
             network, objective = self.build(corpus.vocabulary), self.objective(corpus.vocabulary)
             how = (corpus.train, corpus.valid, self.get_params(), prints)
-            self.curves, self.best_epoch = fit_network(
+            self.curves, self.best_epoch, _ = fit_network(
                 network, objective, *how, workdir=workdir, label=f"training {self.name}"
             )
         self.fitted = Fitted(network.eval(), corpus.vocabulary)

@@ -182,11 +182,13 @@ class GraphMethod(Method):
                 if note not in notes_of(made.outputs.unlearned):  # said once by the run, not by each method
                     logger.info(note)
             label = f"training {self.encoder}"
-            self.curves, self.best_epoch = fit_network(network, learns, *data, workdir=workdir, label=label)
+            self.curves, self.best_epoch, told = fit_network(network, learns, *data, workdir=workdir, label=label)
+        for note in told:
+            logger.info(note)
         self.predicts = objective.labelled
         outputs = heads if heads.targets else state_outputs(network.d_state)
         self.fitted = FittedNetworks(network.eval(), outputs, made.descriptors, made.inputs)
-        self.notes = (*made.notes, *started)
+        self.notes = (*made.notes, *started, *told)
         return self
 
     def predict(self, table: Table) -> Prediction:
