@@ -52,6 +52,7 @@ class Network(nn.Module):
         self.parts = nn.ModuleDict()  # what an objective or a callback adds, which the model's file has too
         self.d_state = encoders[0].d_out if joiner is None else joiner.d_out
         self.started: frozenset[str] = frozenset()  # names of the parameters whose weights are those of a file
+        self.specs: tuple[InputSpec, ...] = ()  # what the graphs of each column hold
         self.makers: tuple[Callable[[], Encoder], ...] = ()  # each makes an encoder once more, with fresh weights
 
     @property
@@ -165,7 +166,7 @@ def build_network(
         encoders = [make() for make in makers]
     joined = None if len(encoders) == 1 else _joiner(joiner, encoders, inputs, own_params(params, "joiner", 2))
     network = Network(encoders, joined, nn.Identity(), level)
-    network.makers = tuple(makers)
+    network.makers, network.specs = tuple(makers), tuple(each.spec for each in inputs)
     d_state = network.d_state
     if level != "row":
         if joined is not None or not encoders[0].d_rows:

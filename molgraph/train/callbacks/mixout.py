@@ -56,9 +56,7 @@ class Mixout(Callback):
 
     def begin(self, network: Any) -> None:
         """Keep the matrices of the start."""
-        self.names = [
-            name for name, value in network.named_parameters() if name in network.started and value.ndim > 1
-        ]
+        self.names = [name for name, value in network.named_parameters() if name in network.started and value.ndim > 1]
         for number, name in enumerate(self.names):
             self.register_buffer(f"start_{number}", network.get_parameter(name).detach().clone())
 
