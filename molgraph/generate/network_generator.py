@@ -35,7 +35,7 @@ from molgraph.train.runtime import check_precision, resolve_device, torch_settin
 from molgraph.train.samples import Samples
 
 #: the keys of a recipe's training that such generators take: ``@takes(OPTIONS)`` before their constructor
-_NOT = ("class_weights", "ensemble", "baseline", "seed", "store", "objective", "views")
+_NOT = ("class_weights", "ensemble", "baseline", "compare", "seed", "store", "objective", "views")
 OPTIONS = keywords(TrainingSection, leave=_NOT)
 CORPUS = "corpus"  # the part of a working folder that keeps what was read
 logger = logging.getLogger("molgraph")

@@ -39,10 +39,8 @@ def arrays_of(objective: str, callback: str | None) -> tuple[str, ...]:
         >>> arrays_of("distogram", None), arrays_of("supervised", "lp-ft")
         (('position',), ())
     """
-    parts = [
-        ("objective", part_names(objective)),
-        ("callback", part_names(callback) if callback and callback != NONE else []),
-    ]
+    learned = part_names(callback) if callback and callback != NONE else []
+    parts = [("objective", part_names(objective)), ("callback", learned)]
     return tuple(dict.fromkeys(array for kind, names in parts for name in names for array in get(kind, name).arrays))
 
 

@@ -52,7 +52,7 @@ from molgraph.train.restore import (
 )
 from molgraph.train.runtime import check_precision, resolve_device, torch_settings
 
-OPTIONS = keywords(TrainingSection, leave=("ensemble", "baseline", "seed"))
+OPTIONS = keywords(TrainingSection, leave=("ensemble", "baseline", "compare", "seed"))
 logger = logging.getLogger("molgraph")
 
 

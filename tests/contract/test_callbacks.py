@@ -36,18 +36,8 @@ def start(name: str, starts: dict[str, str]) -> str:
 
 
 def fine_tuned(callback: str | None, start: str, workdir: Path | None = None, **params: Any) -> GraphMethod:
-    encoder = Path(start).stem
-    method = small(
-        **{
-            "encoder": encoder,
-            "init": start,
-            "callback": callback,
-            "threads": 1,
-            "epochs": 4,
-            "checkpoint_seconds": 0.0,
-            **params,
-        }
-    )
+    how: dict[str, Any] = {"encoder": Path(start).stem, "threads": 1, "epochs": 4, "checkpoint_seconds": 0.0}
+    method = small(**{**how, "init": start, "callback": callback, **params})
     return method.fit(series(32), series(16, 100), workdir=workdir)
 
 

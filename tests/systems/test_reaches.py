@@ -109,13 +109,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     found = {f"dataset:{name}": str(folder / f"{name}.csv") for name in frames}
     found["dataset:esol"] = found["dataset:chembl2321810"]
     found["dataset:pdbbind_complexes"] = str(folder / "pdbbind_complexes.csv")
-    made = {
-        "dataset:gdb7_3d": "gdb7_3d.sdf",
-        "jtvae-zinc": "jtvae-zinc.mgm",
-        "encoder.mgm": "encoder.mgm",
-        "gin.mgm": "gin.mgm",
-    }
-    made |= {name: name for name in ("folded.sdf", "open.sdf", "traj.npz")}
+    made = {"dataset:gdb7_3d": "gdb7_3d.sdf", "jtvae-zinc": "jtvae-zinc.mgm", "encoder.mgm": "encoder.mgm"}
+    made |= {name: name for name in ("gin.mgm", "folded.sdf", "open.sdf", "traj.npz")}
     simulate("CCCC", steps=1600, every=10, equilibrate=100).save(folder / "traj.npz")
     return found | {name: str(folder / file) for name, file in made.items()}
 

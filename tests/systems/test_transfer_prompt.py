@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def test_a_linear_encoder_answers_by_the_same_shift_for_every_atom(off: str) -> 
     for each in (changed["atom"].table, table.double()):
         h = each[batch["atom"].code] @ w.T
         h = h.relu() if off else h
-        shifts.append(torch.stack([h[a:b].sum(0) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]))
+        shifts.append(torch.stack([h[a:b].sum(0) for a, b in pairwise(offsets.tolist())]))
     expected = offsets.diff()[:, None] * (prompt.p @ w.T)
     torch.testing.assert_close(shifts[0] - shifts[1], expected, rtol=0, atol=1e-6)
 

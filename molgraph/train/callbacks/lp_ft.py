@@ -16,7 +16,7 @@ from molgraph.train.callback import Callback, Phase
     "lp-ft",
     summary="trains the head alone first, then all weights",
     paper="Kumar et al. 2022, ICLR",
-    systems=(SystemCard("lp-ft", off="--callback ''", beside=("all weights at once", "the head alone")),),
+    systems=(SystemCard("lp-ft", off="--callback none", beside=("all weights at once", "the head alone")),),
     command="molgraph pretrain dataset:nci --epochs 2 -o encoder.mgm && "
     "molgraph finetune encoder.mgm dataset:chembl2321810 --callback lp-ft -o model.mgm",
 )

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from molgraph.base.ranges import Range
@@ -74,8 +73,10 @@ class Mixout(Callback):
             return objective(network, batch, state)
 
 
-def mixed(weight: Float[Tensor, "*d"], start: Float[Tensor, "*d"], p: float) -> Float[Tensor, "*d"]:
+def mixed(weight: Tensor, start: Tensor, p: float) -> Tensor:
     """The weights of one step: each is that of the start with probability p, scaled so that the mean is ``weight``.
+
+    All three have one shape.
 
     Example:
         >>> mixed(torch.ones(3), torch.ones(3), 0.5)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from molgraph.base.errors import UnsupportedError
@@ -34,8 +33,8 @@ class Prompt(nn.Module):
         self.p, self.level = nn.Parameter(torch.zeros(n, d)), level
         self.a = nn.Parameter(torch.randn(n, d) / d**0.5) if n > 1 else None
 
-    def forward(self, x: Float[Tensor, "rows d"]) -> Float[Tensor, "rows d"]:
-        """The features with the prompt added."""
+    def forward(self, x: Tensor) -> Tensor:
+        """The features with the prompt added, float [rows, d]."""
         return x + (self.p if self.a is None else (x @ self.a.T).softmax(1) @ self.p)
 
     def add(self, encoder: nn.Module, args: tuple[GraphBatch], kwargs: Any) -> Any:

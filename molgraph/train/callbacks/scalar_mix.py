@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -43,8 +42,8 @@ class ScalarMix(nn.Module):
         self.s, self.gamma, self.norm = nn.Parameter(torch.zeros(n_layers)), nn.Parameter(torch.ones(())), norm
         self.seen: Mixed | None = None
 
-    def forward(self, layers: Float[Tensor, "l n d"]) -> Float[Tensor, "n d"]:
-        """The mix of the layers' states."""
+    def forward(self, layers: Tensor) -> Tensor:
+        """The mix of the layers' states, float [l, n, d] to [n, d]."""
         if self.norm:
             layers = F.layer_norm(layers, layers.shape[-1:])
         return self.gamma * torch.einsum("l,lnd->nd", self.s.softmax(0), layers)
