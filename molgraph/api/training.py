@@ -16,6 +16,7 @@ import numpy as np
 
 from molgraph.api.baselines import (
     BASELINE,
+    SCRATCH,
     TRIVIAL,
     MethodRun,
     add_descriptors,
@@ -182,8 +183,8 @@ def train(
 
 def paid(config: RunConfig, runs: Sequence[MethodRun], test: Table) -> tuple[Payoff, ...]:
     """Whether a start from a file paid, beside the same model from scratch and a forest."""
-    name = f"{config.model.name} "
-    others = {run.name.removeprefix(name): run.prediction for run in runs[1:] if run.name != TRIVIAL}
+    others = {run.name: run.prediction for run in runs[1:] if run.name != TRIVIAL}
+    others = {f"training{SCRATCH}" if name.endswith(SCRATCH) else name: each for name, each in others.items()}
     if config.model.init is None or not len(test):
         return ()
     return payoffs(test, runs[0].prediction, others, seed=config.training.seed)
