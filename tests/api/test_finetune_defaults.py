@@ -22,7 +22,9 @@ def test_it_learns_the_head_first_and_says_whether_the_start_paid(tmp_path: Path
     scratch = result.runs[1].method
     assert scratch.init is None and scratch.callback is None and scratch.params["d_hidden"] == 8
     (said,) = result.gaps
-    assert "Fine-tuning" in said.sentence and "training from scratch" in said.sentence and "random_forest" in said.sentence
+    assert (
+        "Fine-tuning" in said.sentence and "training from scratch" in said.sentence and "random_forest" in said.sentence
+    )
     assert said.sentence in result.verdict and any("Fine-tuning" in note for note in result.model.card.notes)
     plain = molgraph.finetune(encoder, series(60), callback="none", compare=False, params={"head_width": 8}, **how)
     assert plain.curves is not None and len(plain.runs) == 3
