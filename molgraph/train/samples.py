@@ -81,7 +81,10 @@ class Samples:
         return len(self) + pd.unique(order[places - first // self.n_unlabelled * self.n_unlabelled])
 
     def sample(self, rows: np.ndarray, rng: np.random.Generator | None = None) -> Sample:
-        """The batch of those rows, in that order; seen through the views where ``rng`` is given, each row as often as they say."""
+        """The batch of those rows, in that order; seen through the views where ``rng`` is given.
+
+        Views of which a row has several make as many rows of it, next to each other.
+        """
 
         def pick(values: np.ndarray | None, rows: np.ndarray) -> Tensor | None:
             return None if values is None else torch.from_numpy(values[rows])

@@ -28,7 +28,7 @@ from molgraph.data.view import View
             modules=("molgraph.train.view_mean", "molgraph.train.samples"),
         ),
     ),
-    command="molgraph train dataset:esol -m tokens --views random_smiles(n=4) --epochs 5",
+    command='molgraph train dataset:esol -m tokens --views "random_smiles(4)" --epochs 5',
 )
 class RandomSmiles(View):
     """The same molecule, its atoms in a random order.
