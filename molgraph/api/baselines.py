@@ -39,6 +39,8 @@ from molgraph.trust.wrapper import Wrapper
 
 BASELINE = "random_forest"
 TRIVIAL = "mean"  # a method that does not beat it has learned nothing
+SCRATCH = " from scratch"  # ends the name of a model that is trained beside the same one with a start
+MOST_COMPARED = 2_000  # rows below which a model is trained from scratch too: it takes as long as the fine-tuning
 MOST_DESCRIBED = 10_000  # rows: what descriptors bring is measured on fewer, and they slow prediction
 logger = logging.getLogger("molgraph")
 
@@ -66,7 +68,7 @@ def _check_idle(config: RunConfig, own: Collection[str], params: Collection[str]
         own: the method's hyper-parameters, those in the recipe's ``params`` aside.
         params: the training options that have the same meaning for it.
     """
-    name, idle = config.model.name, config.training.model_dump(exclude={"ensemble", "baseline", *params})
+    name, idle = config.model.name, config.training.model_dump(exclude={"ensemble", "baseline", "compare", *params})
     changed = [key for key in sorted(idle) if idle[key] != getattr(DEFAULTS, key)]
     for key in sorted({*own} & idle.keys() & config.training.model_fields_set):
         value = idle[key]
@@ -124,7 +126,10 @@ def method_of(config: RunConfig, **more: Any) -> Method:
             f"{config.model.name} has no encoder to start from {config.model.init}",
             hint="leave the model out: it is the file's; or leave out --init (in Python init=)",
         )
-    options = config.training.model_dump(exclude={"ensemble", "baseline"})
+    if config.training.callback and "callback" not in core.param_names():
+        words = f"{config.model.name} has no encoder that --callback {config.training.callback} could tune"
+        raise UnsupportedError(words, hint="leave --callback out, or choose a graph network, such as -m dmpnn")
+    options = config.training.model_dump(exclude={"ensemble", "baseline", "compare"})
     if options["epochs"] is None:  # as many as the method has by itself
         del options["epochs"]
     options |= {**({} if config.model.init is None else {"init": config.model.init}), **more}
@@ -201,6 +206,9 @@ def run_methods(
         alone = [side.of(part) for part in own]
         run = _run(side.title, method_alone(method, side, parts[0]), alone, None)
         made.append(replace(run, prediction=_where_predicted(run.prediction, made[0].prediction)))
+    if (scratch := scratch_for(config, method, parts)) is not None:
+        logger.info("%s%s, to see whether the start pays; to leave it out: --no-compare", config.model.name, SCRATCH)
+        made.append(_run(f"{config.model.name}{SCRATCH}", scratch, parts, None))
     for name in baselines_for(config, method, parts[0]):
         shared = {"seed", "threads", "class_weights"} & known_options(method_class(name))
         made.append(_run(name, make_method(name, **config.training.model_dump(include=shared)), parts, None))
@@ -210,6 +218,16 @@ def run_methods(
 def controls_for(config: RunConfig, method: Method, table: Table) -> tuple[Side, ...]:
     """The sides, such as the ligand alone, that a graph model of pairs or complexes is trained on beside the whole."""
     return method_sides(method, table) if config.training.baseline and is_graph(method) else ()
+
+
+def scratch_for(config: RunConfig, method: Method, parts: Sequence[Table]) -> Method | None:
+    """The same graph model with random weights where a model starts from a file, on few rows or where asked for."""
+    asked, few = config.training.compare, sum(map(len, parts)) < MOST_COMPARED
+    if config.model.init is None or not (asked or (asked is None and few and config.training.baseline)):
+        return None
+    if not isinstance(method, GraphMethod) or method.objective != DEFAULTS.objective:
+        return None
+    return GraphMethod(**method.get_params() | {"init": None, "callback": None})
 
 
 def _where_predicted(prediction: Prediction, whole: Prediction) -> Prediction:

@@ -9,7 +9,7 @@ from typing import Any
 from molgraph.base.errors import ConflictError, UnsupportedError
 from molgraph.base.options import Keyword, fill, optional
 from molgraph.base.paths import missing_file
-from molgraph.base.recipe_keys import KEYS
+from molgraph.base.recipe_keys import DEFAULTS, KEYS
 from molgraph.base.registry import full_name, get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.chem.standardise import preset
@@ -57,6 +57,24 @@ def with_start(config: RunConfig) -> RunConfig:
         said = f"{config.model.init} holds a {found.kind}, which has no encoder to start from"
         raise UnsupportedError(said, hint=PRETRAIN + anew)
     return config.model_copy(update={"model": config.model.model_copy(update={"name": found.method.model_name})})
+
+
+def as_its_start(config: RunConfig) -> RunConfig:
+    """The recipe with what a start from a file decides where it says nothing of it: lp-ft, and the standardiser.
+
+    Raises:
+        ConflictError: another standardiser than the file's.
+    """
+    if config.model.init is None:
+        return config
+    theirs, data, training = load_start(config.model.init).standardiser, config.data, config.training
+    if "standardise" in data.model_fields_set and data.standardise != theirs:
+        words = f"the molecules of {config.model.init} were standardised by {theirs!r}, not by {data.standardise!r}"
+        raise ConflictError(words, hint=f"leave --standardise out, or set it to {theirs}")
+    data = data.model_copy(update={"standardise": theirs})
+    if "callback" not in training.model_fields_set and training.objective == DEFAULTS.objective:
+        training = training.model_copy(update={"callback": "lp-ft"})
+    return config.model_copy(update={"data": data, "training": training})
 
 
 def advised_split(path: str | None) -> str:

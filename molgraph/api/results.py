@@ -25,6 +25,7 @@ from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table
 from molgraph.evaluate.class_counts import class_counts, count_lines, few_lines
 from molgraph.evaluate.metrics import Score, columns_of, default_metric, evaluate_metric, get_metric
+from molgraph.evaluate.payoff import Payoff
 from molgraph.evaluate.sides import Gap
 from molgraph.evaluate.tasks import TaskMean, mean_over_tasks
 from molgraph.evaluate.verdict import Verdict, too_few, verdict
@@ -42,7 +43,8 @@ class TrainingResult:
         floor: the trivial baseline, which predicts the mean; a model that does not beat it has learned nothing.
         runs: the same methods, and those of one side of pairs alone, with their predictions of the test part.
         score_rows: a row for each method, target and metric.
-        gaps: of a model of pairs or complexes, its scores less those of one side alone, such as the ligand's.
+        gaps: of a model of pairs or complexes, its scores less those of one side alone, such as the ligand's; and
+            whether a start from a file paid.
         split: which rows were learnt from and tested.
         test: the test part, molecules as they were given.
         recipe: the whole run as plain values.
@@ -55,7 +57,7 @@ class TrainingResult:
     floor: Model
     runs: tuple[MethodRun, ...]
     score_rows: pd.DataFrame
-    gaps: tuple[Gap, ...]
+    gaps: tuple[Gap | Payoff, ...]
     split: Split
     test: Table
     recipe: RunConfig

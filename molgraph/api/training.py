@@ -7,7 +7,7 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,9 @@ import numpy as np
 
 from molgraph.api.baselines import (
     BASELINE,
+    SCRATCH,
     TRIVIAL,
+    MethodRun,
     add_descriptors,
     baselines_for,
     controls_for,
@@ -25,7 +27,7 @@ from molgraph.api.baselines import (
     model_of,
     run_methods,
 )
-from molgraph.api.check_config import recipe_of, with_start
+from molgraph.api.check_config import as_its_start, recipe_of, with_start
 from molgraph.api.results import TrainingResult
 from molgraph.api.run_split import append_test, divide, divide_before, labelled_sizes, with_split
 from molgraph.api.training_data import read_for_training, read_test
@@ -41,9 +43,11 @@ from molgraph.data.labels import check_targets
 from molgraph.data.splits import Split
 from molgraph.data.standardise import no_molecule_note
 from molgraph.data.standardise import standardise as standardise_table
+from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of
 from molgraph.evaluate import metrics
-from molgraph.evaluate.sides import gaps
+from molgraph.evaluate.payoff import Payoff, payoffs
+from molgraph.evaluate.sides import Gap, gaps
 from molgraph.train.modelfile import load_start
 from molgraph.train.preparation import workers_for
 from molgraph.train.training_molecules import molecule_hashes
@@ -107,7 +111,7 @@ def train(
     given = {name: value for name, value in given.items() if value is not None}
     if isinstance(data, str) and data.startswith("dataset:"):  # its card may recommend a split
         given["path"] = data
-    config = with_start(recipe_of(recipe, given))
+    config = as_its_start(with_start(recipe_of(recipe, given)))
     if not get("objective", config.training.objective).labelled:
         raise UnsupportedError(
             f"{config.training.objective} learns no targets, and train does", hint="molgraph pretrain trains by it"
@@ -154,7 +158,10 @@ def train(
     frame = metrics.scores_frame(scores)
     alone = {run.name: run.prediction for run in runs}
     sides = controls_for(config, method, parts[0])
-    found = gaps(parts[2], sides, runs[0].prediction, alone, seed=config.training.seed) if len(parts[2]) else ()
+    found: tuple[Gap | Payoff, ...] = (
+        gaps(parts[2], sides, runs[0].prediction, alone, seed=config.training.seed) if len(parts[2]) else ()
+    )
+    found += paid(config, runs, parts[2])
     told = [each.sentence for each in found]
     models = {
         run.name: model_of(run, table, config, divided, frame, hashes, before, told * (run is runs[0])) for run in runs
@@ -165,13 +172,22 @@ def train(
         floor=models[TRIVIAL],
         runs=tuple(runs),
         score_rows=frame,
-        gaps=found,
+        gaps=tuple(found),
         split=divided,
         test=replace(parts[2], entities=table.take(divided.test).entities),
         recipe=config,
         table=table,
         seconds=time.perf_counter() - started,
     )
+
+
+def paid(config: RunConfig, runs: Sequence[MethodRun], test: Table) -> tuple[Payoff, ...]:
+    """Whether a start from a file paid, beside the same model from scratch and a forest."""
+    others = {run.name: run.prediction for run in runs[1:] if run.name != TRIVIAL}
+    others = {f"training{SCRATCH}" if name.endswith(SCRATCH) else name: each for name, each in others.items()}
+    if config.model.init is None or not len(test):
+        return ()
+    return payoffs(test, runs[0].prediction, others, seed=config.training.seed)
 
 
 def learnt_before(config: RunConfig) -> np.ndarray:

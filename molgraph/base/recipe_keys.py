@@ -186,6 +186,15 @@ class TrainingSection(GradientDescent):
             "A forest beside a graph model; beside one of pairs, each side alone.", "", ("--baseline/--no-baseline",)
         ),
     ] = True
+    compare: Annotated[
+        bool | None,
+        Option(
+            "Train a model that starts from a file from scratch too, and say whether the start paid; with fewer than "
+            "2,000 rows if not given.",
+            "",
+            ("--compare/--no-compare",),
+        ),
+    ] = None
     seed: Annotated[NotNegative, Option("Seed of split and training.", "N")] = 0
     device: Annotated[str, Option("cpu, cuda or auto.", "NAME")] = "cpu"
     threads: Annotated[Threads | None, Option("CPU threads; all if not given.", "N")] = None
@@ -233,7 +242,7 @@ FINETUNE_KEYWORDS: dict[str, Keyword] = {name: each for name, each in KEYWORDS.i
 #: those of them that pretraining has; targets are its tasks where it has any
 _PRETRAIN = ["targets", "smiles", "sequence", "geometry", "reaction", "inputs", "id", "on_error", "standardise"]
 _PRETRAIN += ["model", "init", "split", "fractions"]
-_PRETRAIN += keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline"))
+_PRETRAIN += keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline", "compare"))
 PRETRAIN_KEYWORDS: dict[str, Keyword] = {name: KEYWORDS[name] for name in _PRETRAIN}
 
 PRETRAIN_OBJECTIVE = "masked-atoms"  #: what is learned where no labels are

@@ -30,14 +30,18 @@ def finetune(
     """Train a model that starts from a pretrained encoder.
 
     This is `molgraph train --init ENCODER`: the model is the encoder's, with
-    its parameters and weights, and a new head; all of it is trained, and a
-    random forest beside it, to compare with. A pretrained encoder often needs
-    a smaller step size than one with random weights: --learning-rate 3e-4.
+    its parameters and weights, and a new head. The head is trained alone
+    first, then all weights (--callback lp-ft, the default); others are in
+    `molgraph models --kind callback`, and --callback none trains all at once.
+    Beside it a random forest is trained and, of fewer than 2,000 rows, the
+    same model from scratch (--compare): a sentence says whether the start
+    paid. A pretrained encoder often needs a smaller step size than one with
+    random weights: --learning-rate 3e-4.
 
     Examples:
         molgraph pretrain library.smi -m gin --method infograph -o encoder.mgm
         molgraph finetune encoder.mgm assay.csv -t pIC50 -o assay.mgm
-        molgraph finetune encoder.mgm assay.csv -t pIC50 --learning-rate 3e-4
+        molgraph finetune encoder.mgm assay.csv -t pIC50 --callback mixout
         molgraph finetune assay.mgm later.csv -t pIC50 -o later.mgm
     """
     if model is not None:

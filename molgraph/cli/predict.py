@@ -30,6 +30,9 @@ def predict(
     on_error: Annotated[str, opt.option("keep|drop|stop", "Rows that cannot be predicted.")] = "keep",
     device: opt.Device = None,
     threads: opt.Threads = None,
+    views: Annotated[
+        int | None, opt.option("N", "Random SMILES of each molecule: their mean, and a column view_std.")
+    ] = None,
     precision: Annotated[str | None, opt.option("TYPE", f"{PRECISION}; as trained if not given.")] = None,
 ) -> None:
     """Predict the molecules of a file of any size, row for row and in order.
@@ -50,6 +53,7 @@ def predict(
         molgraph predict model.mgm new.csv -o predicted.csv --keep-columns
         molgraph predict model.mgm new.sdf -o predicted.sdf
         molgraph predict model.mgm CCO c1ccccc1O
+        molgraph predict smiles.mgm new.csv --views 8  # mean, and view_std
         molgraph predict model.mgm library.smi -o predicted.parquet
         echo CCO | molgraph predict model.mgm -
     """
@@ -85,6 +89,7 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
     if on_error not in (known := ("keep", "drop", "stop")):
         raise UnknownNameError(f"--on-error {on_error!r} is not known", hint=nearest(on_error, known))
     opt.check_whole("--threads", given["threads"])
+    opt.check_whole("--views", given["views"])
     source = source_of(data)
     opt.check_writable(out, inputs=(model, *data))
     from molgraph import api
@@ -94,6 +99,7 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
         name: given[name] for name in ("smiles", "sequence", "geometry", "reaction", "id", "decimal") if given[name]
     }
     running = {name: given[name] for name in ("device", "threads", "precision") if given[name] is not None}
+    running |= {} if given["views"] is None else {"predict_views": given["views"]}
     work: Any = api.predict_file if verb == "predict" else api.embed
     try:
         done = work(

@@ -25,12 +25,13 @@ class View(ABC):
     Its settings are keyword arguments with defaults. ``sees``: what it is called with, a ``batch`` of graphs, or the
     ``column`` of their entities before graphs are made of them. ``kinds``: the entities that it can see.
     ``keeps_label``: whether the labels of a row still hold. ``graph_invariant``: whether it writes the same graph in
-    another way, so that only a model of texts learns from it.
+    another way, so that only a model of texts learns from it. ``n``: how many looks at each row a batch has.
     """
 
     sees: ClassVar[Literal["batch", "column"]] = "batch"
     kinds: ClassVar[tuple[EntityKind, ...]] = ("molecule",)
     keeps_label: ClassVar[bool] = True
+    n: int = 1
     graph_invariant: ClassVar[bool] = False
 
     @abstractmethod

@@ -35,7 +35,7 @@ from molgraph.train.runtime import check_precision, resolve_device, torch_settin
 from molgraph.train.samples import Samples
 
 #: the keys of a recipe's training that such generators take: ``@takes(OPTIONS)`` before their constructor
-_NOT = ("class_weights", "ensemble", "baseline", "seed", "store", "objective", "views")
+_NOT = ("class_weights", "ensemble", "baseline", "compare", "seed", "store", "objective", "views")
 OPTIONS = keywords(TrainingSection, leave=_NOT)
 CORPUS = "corpus"  # the part of a working folder that keeps what was read
 logger = logging.getLogger("molgraph")
@@ -135,7 +135,7 @@ class NetworkGenerator(Generator):
         with torch_settings(self.threads, derive(self.seed, "weights")):
             network, objective = self.build(corpus.vocabulary), self.objective(corpus.vocabulary)
             how = (corpus.train, corpus.valid, self.get_params(), prints)
-            self.curves, self.best_epoch = fit_network(
+            self.curves, self.best_epoch, _ = fit_network(
                 network, objective, *how, workdir=workdir, label=f"training {self.name}"
             )
         self.fitted = Fitted(network.eval(), corpus.vocabulary)

@@ -45,11 +45,17 @@ class _GatherSum(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         _, *index = inputs
         ctx.save_for_backward(*index)
+        ctx.save_for_forward(*index)
 
     @staticmethod
     def backward(ctx: Any, grad: Float[Tensor, "n_target d"]) -> tuple[Tensor, None, None, None, None]:
         source, offsets, back_source, back_offsets = ctx.saved_tensors
         return _GatherSum.apply(grad.contiguous(), back_source, back_offsets, source, offsets), None, None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Float[Tensor, "n_source d"], *_: None) -> Float[Tensor, "n_target d"]:
+        """A sum is linear: its change is the sum of the changes."""
+        return _GatherSum.apply(tangent.contiguous(), *ctx.saved_tensors)
 
     @staticmethod
     def vmap(info: Any, dims: tuple[int | None, ...], x: Tensor, *index: Tensor) -> tuple[Tensor, int | None]:

@@ -11,6 +11,7 @@ from molgraph.base.table import EntityKind
 from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.position_labels import POSITION, with_positions
 from molgraph.data.table import Entities, Table
+from molgraph.train.callback import NONE
 from molgraph.train.inputs import Input, input_column
 
 Maker = Callable[..., tuple[CachedGraphs, tuple[str, ...]]]
@@ -38,7 +39,8 @@ def arrays_of(objective: str, callback: str | None) -> tuple[str, ...]:
         >>> arrays_of("distogram", None), arrays_of("supervised", "lp-ft")
         (('position',), ())
     """
-    parts = [("objective", part_names(objective)), ("callback", part_names(callback) if callback else [])]
+    learned = part_names(callback) if callback and callback != NONE else []
+    parts = [("objective", part_names(objective)), ("callback", learned)]
     return tuple(dict.fromkeys(array for kind, names in parts for name in names for array in get(kind, name).arrays))
 
 

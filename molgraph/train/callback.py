@@ -14,6 +14,7 @@ from molgraph.train.objective import Loss, StepState
 
 Compute = Callable[[Any, Any, StepState], Loss]  #: (network, batch, state) -> Loss, as an objective is called
 N = TypeVar("N", bound=nn.Module)
+NONE = "none"  #: the word for plain training, where a verb has a callback by default
 
 
 class Phase(NamedTuple):
@@ -43,6 +44,7 @@ class Callback(nn.Module):
 
     needs_start: bool = False
     changes_training: bool = True
+    needs_layers: bool = False
     arrays: tuple[str, ...] = ()
 
     def begin(self, network: Any) -> None:
@@ -73,12 +75,19 @@ class Callback(nn.Module):
         """Called after every epoch; further columns of the curves, such as scores on other data."""
         return {}
 
+    def notes(self, network: Any) -> Sequence[str]:
+        """Sentences for the log and the fit's record, on the network with the weights of its best epoch; before
+        ``end``."""
+        return ()
+
     def end(self, network: Any) -> None:
         """Called when the network has the weights of its best epoch: take off what only training needs."""
 
 
 def make_callbacks(text: str | None, *, start: bool = True) -> list[Callback]:
-    """The callbacks that a text names, the innermost first; ``start``: whether the network starts from a file.
+    """The callbacks that a text names, the innermost first; ``none`` names none.
+
+    ``start``: whether the network starts from a file.
 
     Raises:
         UsageError: an unknown name or setting, or a callback that needs a start where there is none.
@@ -88,7 +97,7 @@ def make_callbacks(text: str | None, *, start: bool = True) -> list[Callback]:
         ['LPFT', 'L2SP']
     """
     callbacks = []
-    for part in read_parts(text, "callback") if text else ():
+    for part in read_parts(text, "callback") if text and text != NONE else ():
         make = get("callback", part.name)
         callbacks.append(make(**settings_of(make, part)))
         if make.needs_start and not start:

@@ -24,7 +24,7 @@ from molgraph.train import checkpoint
 from molgraph.train.callback import make_callbacks
 from molgraph.train.checkpoint import CURVES, Progress
 from molgraph.train.episodes import EpisodeSampler
-from molgraph.train.learner import Learned, Learner, TrainingConfig
+from molgraph.train.learner import Fitted, Learned, Learner, TrainingConfig
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.optimizers import make_optimizer, stretched
 from molgraph.train.phases import Timeline, decay_groups
@@ -266,8 +266,8 @@ def fit_network(
     *,
     workdir: Path | None,
     label: str,
-) -> tuple[pd.DataFrame, int]:
-    """Train a network, and leave it on the CPU with the weights of its best epoch; the curves, and that epoch's number.
+) -> Fitted:
+    """Train a network, and leave it on the CPU with the weights of its best epoch.
 
     The network has a method ``prepare(sample)``, which makes a batch's index work ahead. ``params`` are those of
     gradient descent, ``seed``, ``device``, ``precision``, ``checkpoint_seconds``, and, where there are several,
@@ -290,5 +290,5 @@ def fit_network(
         learned = Learned(*launch(fabric, Fit(train, valid, plan), learner))
     check_finite({name: value.numpy() for name, value in learned.weights.items()})
     network.cpu().load_state_dict(learned.weights)
-    learner.end()
-    return pd.DataFrame(learned.curves), learned.best_epoch
+    notes = learner.end()
+    return Fitted(pd.DataFrame(learned.curves), learned.best_epoch, notes)

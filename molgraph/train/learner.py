@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
 import torch
 from torch import nn
 
@@ -36,6 +37,14 @@ class Learned(NamedTuple):
     weights: dict[str, torch.Tensor]
     best_epoch: int
     curves: list[dict[str, float]]
+
+
+class Fitted(NamedTuple):
+    """The curves of a fit, the number of its best epoch from 1, and what its callbacks say of it."""
+
+    curves: pd.DataFrame
+    best_epoch: int
+    notes: tuple[str, ...] = ()
 
 
 class Learner(nn.Module):
@@ -81,7 +90,9 @@ class Learner(nn.Module):
         """Called after every epoch; further columns of the curves."""
         return {name: value for each in self.callbacks for name, value in each.after_epoch(self.network).items()}
 
-    def end(self) -> None:
-        """Called when the network has the weights of its best epoch."""
+    def end(self) -> tuple[str, ...]:
+        """Called when the network has the weights of its best epoch; what the callbacks say of it."""
+        notes = [note for callback in self.callbacks for note in callback.notes(self.network)]
         for callback in self.callbacks:
             callback.end(self.network)
+        return tuple(notes)

@@ -52,8 +52,9 @@ from molgraph.train.restore import (
     stored_weights,
 )
 from molgraph.train.runtime import check_precision, resolve_device, torch_settings
+from molgraph.train.view_mean import mean_over_views
 
-OPTIONS = keywords(TrainingSection, leave=("ensemble", "baseline", "seed"))
+OPTIONS = keywords(TrainingSection, leave=("ensemble", "baseline", "compare", "seed"))
 logger = logging.getLogger("molgraph")
 
 
@@ -72,6 +73,7 @@ class GraphMethod(Method):
         seed: seed of the weights, the order of the rows and dropout; the same seed gives the same model on one machine.
         devices, strategy: number of devices, each with its own process, and Lightning's strategy for them.
         predict_batch: rows that are predicted together.
+        predict_views: random SMILES of each molecule whose predictions are averaged; 1: the molecule as it is.
         checkpoint_seconds: time between checkpoints, where fit is given a working folder.
         joiner: how the states of several entity columns become one (``molgraph models --kind joiner``).
         inputs: the entity columns to read, the others being left out on purpose; None for all.
@@ -106,6 +108,7 @@ class GraphMethod(Method):
         devices: Count = 1,
         strategy: str = "auto",
         predict_batch: Count = 512,
+        predict_views: Count = 1,
         checkpoint_seconds: NotNegative = 20.0,
         joiner: str = "concat",
         inputs: Sequence[str] | None = None,
@@ -123,7 +126,8 @@ class GraphMethod(Method):
         self.inputs, self.featuriser, self.init, self.descriptors = inputs, featuriser, init, descriptors
         self.head, self.head_width, self.head_layers, self.head_dropout = head, head_width, head_layers, head_dropout
         self.seed, self.devices, self.strategy = seed, devices, strategy
-        self.predict_batch, self.checkpoint_seconds = predict_batch, checkpoint_seconds
+        self.predict_batch, self.predict_views = predict_batch, predict_views
+        self.checkpoint_seconds = checkpoint_seconds
         vars(self).update(fill(OPTIONS, options))
         self.fitted: FittedNetworks | None = None
         self.best_epoch: int | None = None
@@ -181,11 +185,13 @@ class GraphMethod(Method):
                 if note not in notes_of(made.outputs.unlearned):  # said once by the run, not by each method
                     logger.info(note)
             label = f"training {self.encoder}"
-            self.curves, self.best_epoch = fit_network(network, learns, *data, workdir=workdir, label=label)
+            self.curves, self.best_epoch, told = fit_network(network, learns, *data, workdir=workdir, label=label)
+        for note in told:
+            logger.info(note)
         self.predicts = learns.labelled
         outputs = heads if heads.targets else state_outputs(network.d_state)
         self.fitted = FittedNetworks(network.eval(), outputs, made.descriptors, made.inputs)
-        self.notes = (*made.notes, *started)
+        self.notes = (*made.notes, *started, *told)
         return self
 
     def predict(self, table: Table) -> Prediction:
@@ -194,8 +200,14 @@ class GraphMethod(Method):
 
     def predict_graphs(self, table: Table, graphs: Sequence[CachedGraphs] | None) -> Prediction:
         """Predict every row with the graphs of each input; None makes them here."""
-        (prediction,) = predict_networks([self.ready()], table, graphs, **self.running())
-        return prediction
+
+        def predict(graphs: Sequence[CachedGraphs] | None) -> Prediction:
+            (prediction,) = predict_networks([self.ready()], table, graphs, **self.running())
+            return prediction
+
+        if self.predict_views == 1:
+            return predict(graphs)
+        return mean_over_views(predict, graphs, table, self.ready().inputs, self.predict_views, self.seed)
 
     def graph_inputs(self) -> tuple[Input, ...]:
         """The entity columns that the fitted network reads."""

@@ -228,6 +228,9 @@ def views_for(text: str | None, name: str) -> list[View]:
             raise ConflictError(words, hint="choose another view, or pretrain with it")
         if objective.corrupt is not Objective.corrupt and not view.graph_invariant:
             raise ConflictError(f"{name} hides parts of its batches itself", hint="leave views out")
+        if view.n > 1 and (objective.semi_supervised or objective.episodes or not objective.labelled):
+            words = f"several views of a row have one label, and {name} compares rows"
+            raise ConflictError(words, hint="leave n out")
     return views
 
 

@@ -88,11 +88,16 @@ class Samples:
         return len(self) + pd.unique(order[places - first // self.n_unlabelled * self.n_unlabelled])
 
     def sample(self, rows: np.ndarray, rng: np.random.Generator | None = None) -> Sample:
-        """The batch of those rows, in that order; seen through the views where ``rng`` is given."""
+        """The batch of those rows, in that order; seen through the views where ``rng`` is given.
+
+        Views of which a row has several make as many rows of it, next to each other.
+        """
 
         def pick(values: np.ndarray | None, rows: np.ndarray) -> Tensor | None:
             return None if values is None else torch.from_numpy(values[rows])
 
+        if rng is not None and self.views:
+            rows = np.repeat(rows, max(view.n for column in self.views for view in column.views))
         labels = rows if self.offsets is None else spread(self.offsets, rows)
         parts = tuple(self._part(j, self.graph[rows, j], rng) for j in range(len(self.stores)))
         values = (pick(self.extra, rows), pick(self.y, labels), pick(self.weights, labels))

@@ -20,16 +20,24 @@ from tests.tiny import same_bits, series, small, weights_of
 
 
 @pytest.fixture(scope="module")
-def start(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The file of an encoder to start from."""
-    made = molgraph.pretrain(series(24), params={"d_hidden": 8}, epochs=1, threads=1)
-    return str(made.save(tmp_path_factory.mktemp("start") / "encoder.mgm"))
+def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Files of encoders to start from."""
+    folder, found = tmp_path_factory.mktemp("start"), {}
+    for model in ("dmpnn", "gin"):
+        made = molgraph.pretrain(series(24), model=model, params={"d_hidden": 8}, epochs=1, threads=1)
+        found[model] = str(made.save(folder / f"{model}.mgm"))
+    return found
+
+
+@pytest.fixture
+def start(name: str, starts: dict[str, str]) -> str:
+    """The file of an encoder that a callback can start from."""
+    return starts["gin" if get("callback", name).needs_layers else "dmpnn"]
 
 
 def fine_tuned(callback: str | None, start: str, workdir: Path | None = None, **params: Any) -> GraphMethod:
-    method = small(
-        **{"init": start, "callback": callback, "threads": 1, "epochs": 4, "checkpoint_seconds": 0.0, **params}
-    )
+    how: dict[str, Any] = {"encoder": Path(start).stem, "threads": 1, "epochs": 4, "checkpoint_seconds": 0.0}
+    method = small(**{**how, "init": start, "callback": callback, **params})
     return method.fit(series(32), series(16, 100), workdir=workdir)
 
 

@@ -103,13 +103,14 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (folder / f"{name}.sdf").write_text(Chem.MolToMolBlock(mol) + "$$$$\n")
     encoder = molgraph.pretrain(few, model="dmpnn", params={"d_hidden": 8}, epochs=1, threads=1)
     encoder.save(folder / "encoder.mgm")
+    molgraph.pretrain(few, model="gin", params={"d_hidden": 8}, epochs=1, threads=1).save(folder / "gin.mgm")
     generator = ChemVAE(**{**ChemVAE.small, "tokens": "selfies", "epochs": 1, "threads": 1}).fit(few)
     Model(generator, targets=()).save(folder / "jtvae-zinc.mgm")
     found = {f"dataset:{name}": str(folder / f"{name}.csv") for name in frames}
     found["dataset:esol"] = found["dataset:chembl2321810"]
     found["dataset:pdbbind_complexes"] = str(folder / "pdbbind_complexes.csv")
     made = {"dataset:gdb7_3d": "gdb7_3d.sdf", "jtvae-zinc": "jtvae-zinc.mgm", "encoder.mgm": "encoder.mgm"}
-    made |= {name: name for name in ("folded.sdf", "open.sdf", "traj.npz")}
+    made |= {name: name for name in ("gin.mgm", "folded.sdf", "open.sdf", "traj.npz")}
     simulate("CCCC", steps=1600, every=10, equilibrate=100).save(folder / "traj.npz")
     return found | {name: str(folder / file) for name, file in made.items()}
 

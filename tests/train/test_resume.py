@@ -108,7 +108,7 @@ def supervised(n):
 def adversary(n):
     network, params = Line(), {**plan().how.model_dump(), "seed": 0, "device": "cpu", "precision": "float32"}
     params |= {"checkpoint_seconds": 0.0, "devices": n}
-    curves, _ = fit_network(network, Adversary(), Points(), Points(32), params, {}, workdir=None, label="training")
+    curves, *_ = fit_network(network, Adversary(), Points(), Points(32), params, {}, workdir=None, label="training")
     return {name: value.numpy() for name, value in network.state_dict().items()}, curves
 
 

@@ -159,7 +159,7 @@ class LatentCycleGAN:
         epochs = math.ceil(self.steps / math.ceil(2 * n / BATCH))
         how: dict[str, Any] = {"epochs": epochs, "batch_size": BATCH, "learning_rate": 2e-3, "schedule": "linear"}
         run = {"seed": self.seed, "device": "cpu", "precision": "float32", "checkpoint_seconds": 600.0}
-        self.curves, _ = fit_network(
+        self.curves, *_ = fit_network(
             self.network, objective, samples, None, how | run, {}, workdir=None, label="latent CycleGAN"
         )
         self.network.eval()

@@ -19,7 +19,7 @@ from molgraph.train.objective import Loss, StepState
     "l2-sp",
     summary="pulls weights towards those of the pretrained model",
     paper="Li et al. 2018, ICML",
-    systems=(SystemCard("l2-sp", off="--callback ''", beside=("all weights at once", "the head alone")),),
+    systems=(SystemCard("l2-sp", off="--callback none", beside=("all weights at once", "the head alone")),),
     command="molgraph pretrain dataset:nci --epochs 2 -o encoder.mgm && "
     "molgraph finetune encoder.mgm dataset:chembl2321810 --callback l2-sp -o model.mgm",
 )

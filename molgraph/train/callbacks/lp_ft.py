@@ -16,7 +16,7 @@ from molgraph.train.callback import Callback, Phase
     "lp-ft",
     summary="trains the head alone first, then all weights",
     paper="Kumar et al. 2022, ICLR",
-    systems=(SystemCard("lp-ft", off="--callback ''", beside=("all weights at once", "the head alone")),),
+    systems=(SystemCard("lp-ft", off="--callback none", beside=("all weights at once", "the head alone")),),
     command="molgraph pretrain dataset:nci --epochs 2 -o encoder.mgm && "
     "molgraph finetune encoder.mgm dataset:chembl2321810 --callback lp-ft -o model.mgm",
 )
@@ -44,9 +44,18 @@ class LPFT(Callback):
 
     def phases(self, network: Any) -> list[Phase]:
         """The head, then everything."""
-        names = [name for name, _ in network.named_parameters()]
-        new = frozenset(name for name in names if name not in network.started or name.startswith("head."))
-        if not new:
-            words = "lp-ft trains the head alone first, and there is none"
-            raise UnsupportedError(words, hint="leave --callback lp-ft out")
-        return [Phase(self.share, new), Phase(1 - self.share, rate=self.rate)]
+        return [Phase(self.share, new_parameters(network, "lp-ft")), Phase(1 - self.share, rate=self.rate)]
+
+
+def new_parameters(network: Any, name: str) -> frozenset[str]:
+    """Names of a network's parameters that are new, and those of its head.
+
+    Raises:
+        UnsupportedError: there are none, for the callback of that name.
+    """
+    names = [each for each, _ in network.named_parameters()]
+    new = frozenset(each for each in names if each not in network.started or each.startswith("head."))
+    if not new:
+        words = f"{name} trains the head alone, and there is none"
+        raise UnsupportedError(words, hint=f"leave --callback {name} out")
+    return new

@@ -1,0 +1,37 @@
+"""What ``finetune`` does by itself: lp-ft, the encoder's standardiser, and a model from scratch beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import molgraph
+from molgraph.base.errors import ConflictError, UnsupportedError
+from tests.tiny import series
+
+
+def test_it_learns_the_head_first_and_says_whether_the_start_paid(tmp_path: Path, caplog: Any) -> None:
+    made = molgraph.pretrain(series(40), params={"d_hidden": 8}, epochs=1, threads=1, standardise="desalt")
+    encoder = made.save(tmp_path / "encoder.mgm")
+    how: dict[str, Any] = {"epochs": 2, "threads": 1, "split": "random", "fractions": (0.6, 0.1, 0.3)}
+    result = molgraph.finetune(encoder, series(60), params={"head_width": 8}, **how)
+    assert result.recipe.training.callback == "lp-ft" and result.model.standardiser == "desalt"
+    assert [run.name for run in result.runs] == ["dmpnn", "dmpnn from scratch", "random_forest", "mean"]
+    scratch = result.runs[1].method
+    assert scratch.init is None and scratch.callback is None and scratch.params["d_hidden"] == 8
+    (said,) = result.gaps
+    assert (
+        "Fine-tuning" in said.sentence and "training from scratch" in said.sentence and "random_forest" in said.sentence
+    )
+    assert said.sentence in result.verdict and any("Fine-tuning" in note for note in result.model.card.notes)
+    plain = molgraph.finetune(encoder, series(60), callback="none", compare=False, params={"head_width": 8}, **how)
+    assert plain.curves is not None and len(plain.runs) == 3
+    with pytest.raises(ConflictError, match="standardised by 'desalt'"):
+        molgraph.finetune(encoder, series(60), standardise="none", **how)
+    with pytest.raises(UnsupportedError, match="no encoder"):
+        molgraph.train(series(60), model="random_forest", callback="lp-ft")
+    with pytest.raises(UnsupportedError, match="layers"):
+        molgraph.finetune(encoder, series(60), callback="scalar-mix", baseline=False, **how)
+    assert "from scratch, to see whether the start pays" in caplog.text

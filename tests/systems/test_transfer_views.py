@@ -1,0 +1,60 @@
+"""Means over views: the loss of several views of a row, the variance of the mean, and models of graphs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from molgraph.train.method import GraphMethod
+from molgraph.train.objective import views_for
+from molgraph.train.preparation import prepare
+from tests.systems.effect import Effect
+from tests.tiny import same_bits, series, weights_of
+
+
+def tokens(views: str | None, encoder: str = "tokens", **how: object) -> GraphMethod:
+    settings: dict = {"epochs": 2, "batch_size": 16, "head_width": 8, "threads": 1, "seed": 0, **how}
+    return GraphMethod(encoder, {"d_hidden": 8}, views=views, **settings).fit(series(120))
+
+
+@pytest.mark.system("drq", rung="exact")
+def test_a_batch_has_each_row_as_often_as_there_are_views_and_one_is_plain_augmentation(off: str) -> None:
+    assert same_bits(weights_of(tokens("random_smiles(1)")), weights_of(tokens("random_smiles")))
+    table, recipe = series(24), {"objective": "supervised"}
+    views = views_for("random_smiles" if off else "random_smiles(n=3)", "supervised")
+    train = prepare(table, None, "tokens", None, None, recipe, views=views).train
+    rows = np.array([4, 2, 9])
+    batch = train.sample(rows, np.random.default_rng(0))
+    plain = train.sample(rows)
+    assert batch.y is not None and plain.y is not None
+    assert batch.y[:, 0].tolist() == plain.y[:, 0].repeat_interleave(3).tolist()
+    graphs = batch.parts[0].batch
+    lengths = graphs["token"].offsets.diff().reshape(3, 3)
+    codes = [graphs["token"].code[a:b].tolist() for a, b in zip(*_ends(graphs), strict=True)]
+    assert graphs.n_graphs == 9 and len({tuple(each) for each in codes[:3]}) > 1 and lengths.shape == (3, 3)
+
+
+def _ends(graphs) -> tuple[list[int], list[int]]:  # type: ignore[no-untyped-def]
+    offsets = graphs["token"].offsets.tolist()
+    return offsets[:-1], offsets[1:]
+
+
+@pytest.mark.system("drq", rung="works")
+def test_the_variance_of_the_mean_is_that_of_a_view_over_their_number(off: str, effect: Effect) -> None:
+    """And by Jensen's inequality the mean of 8 views errs less than a view does on average, here by how much."""
+    method, test = tokens("random_smiles(n=2)", epochs=6), series(60, 200)
+    assert test.y is not None
+    singles, means = [], []
+    for seed in range(12):
+        method.set_params(seed=seed, predict_views=4)
+        found = method.predict(test)
+        means.append(found.value[:, 0])
+        singles.append(found.extra["view_std"])
+    expected = np.square(singles).mean(0) / (1 if off else 4)
+    ratio = float(np.var(means, axis=0, ddof=1).mean() / expected.mean())
+    error = np.sqrt(np.square(means - test.y[:, 0]).mean(1))
+    effect("distance of the ratio of variances from 1", [abs(ratio - 1)], at_most=0.2, beside={"RMSE": error.tolist()})
+    method.set_params(predict_views=8)
+    assert method.predict(test).extra["view_std"].max() > 1e-3
+    graph = tokens(None, "gin", predict_views=3).predict(test)
+    assert graph.extra["view_std"].max() < 1e-5, "a model of graphs sees no difference"
