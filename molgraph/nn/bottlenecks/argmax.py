@@ -74,11 +74,15 @@ class ArgmaxQuantisation(CodeBottleneck):
         x = self.linear(h).float().relu().unflatten(1, (self.n_columns, -1)) + EPS
         return x / x.sum(dim=2, keepdim=True)
 
+    def corners(self, q: Float[Tensor, "n parts k"]) -> tuple[Float[Tensor, "n parts k"], Int[Tensor, "n parts"]]:
+        """The nearest corners, whose gradient is copied to the points, and their codes."""
+        code = q.argmax(dim=2)
+        return q + (F.one_hot(code, self.n_codes) - q).detach(), code
+
     def quantise(self, h: Float[Tensor, "n d_in"], group: Int[Tensor, " n"] | None = None) -> Quantised:
         """Codes of the rows, whatever group they are in."""
         q = self.simplex(h)
-        code = q.argmax(dim=2)
-        corner = q + (F.one_hot(code, self.n_codes) - q).detach()
+        corner, code = self.corners(q)
         mean = self.usage
         if self.training and len(h):
             mean = q.mean(dim=0)
