@@ -27,6 +27,7 @@ N_ELEMENTS = ATOM_BLOCKS[0]
 N_BOND_TYPES = 5  # the first columns of a bond: null, single, double, triple, aromatic
 MASKED, REPLACED = 0.8, 0.1  # of the chosen atoms; the others keep their features
 CHOSEN, ORIGINAL = "chosen", "original"  # arrays of a masked batch: which atoms are predicted, the codes before
+PRETRAIN = "molgraph pretrain dataset:chembl2321810 -m gin --objective masked-atoms"
 TOKENS = ("molgraph.nn.atom_tokens", "molgraph.nn.codebook", "molgraph.nn.bottlenecks.vq")
 
 
@@ -38,29 +39,26 @@ TOKENS = ("molgraph.nn.atom_tokens", "molgraph.nn.codebook", "molgraph.nn.bottle
         SystemCard(
             "bert",
             left_out="tokens and the transformer, the next sentence",
-            off="infograph",
+            off="-s params.objective.replace=false -s params.objective.bonds=false",
             beside=("the most common element",),
-            command="molgraph pretrain dataset:chembl2321810 -m dmpnn --objective "
-            '"masked-atoms(replace=true, bonds=true)" -o encoder.mgm',
+            command=f"{PRETRAIN} -s params.objective.replace=true -s params.objective.bonds=true -o encoder.mgm",
             modules=("molgraph.data.views.mask",),
             part=True,
         ),
         SystemCard(
             "vq-vae",
             left_out="images and sound, a prior of the codes",
-            off="masked-atoms",
+            off="-s params.objective.targets=elements",
             beside=("elements as targets",),
-            command='molgraph pretrain dataset:chembl2321810 -m gin --objective "masked-atoms(targets=vq(512))" '
-            "-o encoder.mgm",
+            command=f'{PRETRAIN} -s "params.objective.targets=vq(512)" -o encoder.mgm',
             modules=TOKENS,
         ),
         SystemCard(
             "vq-vae-2",
             left_out="images, PixelSNAIL as the prior, rejection by a classifier: atoms and their fragments",
-            off="masked-atoms(targets=vq(512))",
+            off='-s "params.objective.targets=vq(512)"',
             beside=("one level", "elements as targets"),
-            command='molgraph pretrain dataset:chembl2321810 -m gin --objective "masked-atoms(targets=vq(512, levels=2))"'
-            " -o encoder.mgm",
+            command=f'{PRETRAIN} -s "params.objective.targets=vq(512,levels=2)" -o encoder.mgm',
             modules=("molgraph.nn.ring_chains", *TOKENS),
         ),
     ),
