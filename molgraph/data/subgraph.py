@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Bool
 from torch import Tensor
 
 from molgraph.data.batch import BatchLevel, GraphBatch
 from molgraph.data.graph_store import BOND_INDEX
 
 
-def subgraphs(batch: GraphBatch, keep: Bool[Tensor, " n"]) -> GraphBatch:
+def subgraphs(batch: GraphBatch, keep: Tensor) -> GraphBatch:
     """The batch with some of its atoms, and the bonds between two of those, in their order.
 
     Features stay those of the atoms in their graphs, so that a cut bond shows in an atom's degree.
 
     Args:
         batch: graphs with each bond in both directions.
-        keep: which atoms stay; a graph may lose all.
+        keep: bool [n], which atoms stay; a graph may lose all.
 
     Example:
         >>> import numpy as np

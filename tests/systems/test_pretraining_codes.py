@@ -167,5 +167,3 @@ def test_a_point_is_on_the_simplex_and_its_corner_is_the_nearest(off: str) -> No
     assert torch.equal(nearest.values, distance.gather(1, found.code.flatten()[:, None])[:, 0])
     expected = 0.5 * (K * q.mean(0) - 1).square().sum(1)
     torch.testing.assert_close(found.prices["diversity"], expected.expand(N + 1, -1))
-
-

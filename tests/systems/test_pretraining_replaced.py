@@ -54,7 +54,7 @@ def test_an_atom_that_is_drawn_as_it_was_counts_as_the_molecules(off: str) -> No
 def test_no_gradient_of_the_discriminator_reaches_the_generator(off: str) -> None:
     objective, network, _ = run = made()
     loss = objective(network, run.batch(range(8)), STATE)
-    theirs = [p for p in (*objective.generator.parameters(), *objective.kind.parameters())]
+    theirs = [*objective.generator.parameters(), *objective.kind.parameters()]
     judged = loss.total if off else loss.parts["discriminator"]
     assert all(g is None for g in torch.autograd.grad(judged, theirs, retain_graph=True, allow_unused=True))
     own = torch.autograd.grad(judged, [*network.encoder.embed.parameters()], retain_graph=True)
@@ -105,9 +105,7 @@ def judged(seed: int, weight: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
 
 @pytest.mark.parametrize(("among", "bound"), [("all", 0.0), ("plausible", 0.02)])
 @pytest.mark.system("electra", rung="works")
-def test_the_encoder_finds_replaced_atoms_of_new_molecules(
-    among: str, bound: float, off: str, effect: Effect
-) -> None:
+def test_the_encoder_finds_replaced_atoms_of_new_molecules(among: str, bound: float, off: str, effect: Effect) -> None:
     """AUROC beside how rare an atom is among those with as many neighbours; also where degrees alone tell nothing.
 
     Off: the discriminator's loss has no weight. A better generator makes the task harder: after 200 steps a quarter of

@@ -95,8 +95,10 @@ def test_elements_of_new_molecules_are_guessed_better_than_by_the_most_common_on
     smiles = [str(text) for text in builtin.nci().smiles]
     ours, common = [], []
     for seed in range(1):
-        run = pretraining(smiles, "masked-atoms(bonds=true, replace=true)", seed=seed, d_hidden=48, depth=4, norm="none")
-        run.learn(np.arange(4000), 50 if off else 500, seed=seed, rate=3e-3)
+        run = pretraining(
+            smiles, "masked-atoms(bonds=true, replace=true)", seed=seed, d_hidden=48, depth=4, norm="none"
+        )
+        run.learn(np.arange(4000), 50 if off else 1000, seed=seed, rate=3e-3)
         batch = run.batch(np.arange(4000, 4500), seed=5)
         graphs = batch.parts[0].batch
         rows = graphs["atom"].arrays["chosen"].nonzero()[:, 0]

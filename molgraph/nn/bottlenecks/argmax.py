@@ -1,4 +1,4 @@
-"""Argmax quantisation: put the nearest corner of a simplex in the place of a point on it, and learn a vector of each."""
+"""Argmax quantisation: put the nearest corner of a simplex in the place of a point, and learn a vector of each."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ class VectorQuantisation(CodeBottleneck):
     """``z_q = e_k``, ``k = argmin_j ||z_e - e_j||``, of each part of ``z_e = W h + b``; the gradient is copied to z_e.
 
     Van den Oord, Vinyals and Kavukcuoglu 2017, "Neural Discrete Representation Learning", equations 1 to 3: the price
-    ``commitment`` is ``beta ||z_e - sg(e)||^2``. The codebook follows running means (``nn.codebook.Codebook``), or, with
-    ``ema=False``, the price ``codebook``, ``||sg(z_e) - e||^2``. All parts share one codebook.
+    ``commitment`` is ``beta ||z_e - sg(e)||^2``. The codebook follows running means (``nn.codebook.Codebook``), or,
+    with ``ema=False``, the price ``codebook``, ``||sg(z_e) - e||^2``. All parts share one codebook.
 
     With ``levels=2``, Razavi, van den Oord and Vinyals 2019, "Generating Diverse High-Fidelity Images with VQ-VAE-2",
     section 3.1: the states of a group of rows (the atoms of a fragment) have a mean whose code comes first, and the
@@ -80,9 +80,7 @@ class VectorQuantisation(CodeBottleneck):
         self.widths, self.columns = widths, [parts_of(width, parts) for width in widths]
         self.linears = nn.ModuleList([nn.Linear(d_in + above * (i > 0), width) for i, width in enumerate(widths)])
         how = {"decay": decay, "dead": dead, "ema": ema}
-        self.books = nn.ModuleList(
-            Codebook(n_codes, w // n, **how) for w, n in zip(widths, self.columns, strict=True)
-        )
+        self.books = nn.ModuleList(Codebook(n_codes, w // n, **how) for w, n in zip(widths, self.columns, strict=True))
         self.with_prior(n_codes, sum(self.columns))
 
     def quantise(self, h: Float[Tensor, "n d_in"], group: Int[Tensor, " n"] | None = None) -> Quantised:

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -97,7 +96,9 @@ class MaskedFragments(Objective):
         chosen = fragments(plain, self.hops, rng)
         keys = torch.full((len(atoms),), -1)
         keys[chosen] = torch.from_numpy(keys_of(plain, chosen))[plain.graph_of("atom")[chosen]]
-        graphs = plain.with_level("atom", original=atoms.code, **{KEY: keys}).with_level("bond", original=plain["bond"].code)
+        graphs = plain.with_level("atom", original=atoms.code, **{KEY: keys}).with_level(
+            "bond", original=plain["bond"].code
+        )
         cut = chosen[plain.source] | chosen[plain.target]
         graphs = hidden(hidden(graphs, "atom", chosen.nonzero()[:, 0]), "bond", cut.nonzero()[:, 0])
         made = copy(batch)
@@ -124,14 +125,14 @@ class MaskedFragments(Objective):
         }
         return Loss(parts["contrast"] + parts["elements"], count, parts).with_penalties(encoded.penalties)
 
-    def contrast(self, network: Any, rest: Tensor, graphs: GraphBatch, counts: Bool[Tensor, " g"]) -> Contrast:
+    def contrast(self, network: Any, rest: Tensor, graphs: GraphBatch, counts: Tensor) -> Contrast:
         """InfoNCE of the molecules that count; zeros where fewer than one does.
 
         Args:
             network: its encoder reads the fragments.
             rest: float [g, d_out], the vectors of the molecules without their fragments.
             graphs: the masked batch.
-            counts: which molecules count.
+            counts: bool [g], which molecules count.
         """
         keys, graph_of = graphs["atom"].arrays[KEY], graphs.graph_of("atom")
         key = keys.new_full((graphs.n_graphs,), -1).scatter_reduce(0, graph_of, keys, "amax")
@@ -148,8 +149,8 @@ class MaskedFragments(Objective):
         return a @ b.T / self.temperature
 
 
-def fragments(batch: GraphBatch, hops: int, rng: np.random.Generator) -> Bool[Tensor, " n"]:
-    """Which atoms are within so many bonds of a random atom of their graph."""
+def fragments(batch: GraphBatch, hops: int, rng: np.random.Generator) -> Tensor:
+    """bool [n]: which atoms are within so many bonds of a random atom of their graph."""
     offsets = batch["atom"].offsets.numpy()
     sizes = np.diff(offsets)
     inside = np.zeros(batch.n_atoms, dtype=bool)
@@ -163,7 +164,7 @@ def fragments(batch: GraphBatch, hops: int, rng: np.random.Generator) -> Bool[Te
     return torch.from_numpy(inside)
 
 
-def keys_of(batch: GraphBatch, chosen: Bool[Tensor, " n"]) -> np.ndarray:
+def keys_of(batch: GraphBatch, chosen: Tensor) -> np.ndarray:
     """int64 [g]: a number of each graph's chosen atoms, the same for those of the same atoms and bonds.
 
     Two fragments are alike where their kinds of atoms are, and those of their bonds with both ends.

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -32,15 +31,15 @@ class Filled(NamedTuple):
 
     Args:
         graphs: the batch.
-        rows: its atoms that were masked.
-        scores: the generator's scores of all kinds of atoms for those.
-        replaced: of all atoms, whether the kind is another one than the molecule's.
+        rows: int64 [m], its atoms that were masked.
+        scores: float [m, kinds], the generator's scores of all kinds of atoms for those.
+        replaced: bool [n], of all atoms, whether the kind is another one than the molecule's.
     """
 
     graphs: GraphBatch
-    rows: Int[Tensor, " m"]
-    scores: Float[Tensor, "m kinds"]
-    replaced: Bool[Tensor, " n"]
+    rows: Tensor
+    scores: Tensor
+    replaced: Tensor
 
 
 @register(
@@ -109,7 +108,7 @@ class ReplacedAtoms(Objective):
         self.head = nn.Linear(network.encoder.d_rows, 1)
 
     def corrupt(self, batch: Sample, rng: np.random.Generator) -> Sample:
-        """The batch with masked atoms and a random number each; ``y`` has the masked kinds, in the order of the atoms."""
+        """The batch with masked atoms and a random number each; ``y`` has the masked kinds, in their order."""
         (part,) = batch.parts
         atoms = part.batch["atom"]
         rows = chosen_rows(atoms.offsets.numpy(), self.rate, rng)
@@ -141,12 +140,12 @@ class ReplacedAtoms(Objective):
         total = generated + self.weight * discriminated
         return Loss(total, count, parts).with_penalties(encoded.penalties)
 
-    def fill(self, graphs: GraphBatch, original: Int[Tensor, " m"]) -> Filled:
+    def fill(self, graphs: GraphBatch, original: Tensor) -> Filled:
         """Draw a kind for each masked atom of a batch.
 
         Args:
             graphs: as ``corrupt`` gives it.
-            original: the kinds of the masked atoms.
+            original: int64 [m], the kinds of the masked atoms.
         """
         atoms = graphs["atom"]
         assert atoms.table is not None
@@ -157,12 +156,13 @@ class ReplacedAtoms(Objective):
         filled = graphs.with_level("atom", code=atoms.code.index_copy(0, rows, kinds), table=atoms.table[:-1])
         return Filled(filled, rows, scores, self.labels(atoms.code.index_copy(0, rows, original), filled["atom"].code))
 
-    def draw(self, scores: Float[Tensor, "m kinds"], uniform: Float[Tensor, " m"]) -> Int[Tensor, " m"]:
-        """A kind of each masked atom, drawn from the generator's distribution by a number from 0 to 1."""
+    def draw(self, scores: Tensor, uniform: Tensor) -> Tensor:
+        """int64 [m]: a kind of each masked atom, drawn by a number from 0 to 1, float [m], from scores, float [m, kinds]."""
         below = (scores.detach().double() / self.temperature).softmax(dim=1).cumsum(dim=1)
-        return torch.searchsorted(below, uniform[:, None] * below[:, -1:], right=True)[:, 0].clamp(max=below.shape[1] - 1)
+        return torch.searchsorted(below, uniform[:, None] * below[:, -1:], right=True)[:, 0].clamp(
+            max=below.shape[1] - 1
+        )
 
-    def labels(self, original: Int[Tensor, " n"], filled: Int[Tensor, " n"]) -> Bool[Tensor, " n"]:
-        """Which atoms were replaced: those whose kind is another one than the molecule's."""
+    def labels(self, original: Tensor, filled: Tensor) -> Tensor:
+        """bool [n]: which atoms were replaced, those whose kind is another one than the molecule's."""
         return original != filled
-
