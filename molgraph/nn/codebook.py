@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 EPS = 1e-5  # of the additive smoothing of counts
@@ -28,7 +28,7 @@ class Codebook(nn.Module):
     vectors: Float[Tensor, "k d"]
     counts: Float[Tensor, " k"]
     sums: Float[Tensor, "k d"]
-    started: Tensor
+    started: Bool[Tensor, ""]
 
     def __init__(self, n_codes: int, d: int, *, decay: float = 0.99, dead: float = 0.1, ema: bool = True) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class Codebook(nn.Module):
         even = float(self.counts.mean())
         self._take(self.counts < self.dead * even, z, even)
 
-    def _take(self, codes: Tensor, z: Tensor, count: float) -> None:
+    def _take(self, codes: Bool[Tensor, " k"], z: Float[Tensor, "n d"], count: float) -> None:
         """Random inputs as the vectors of some codes, each of which counts as much."""
         number = int(codes.sum())
         drawn = z[torch.randint(len(z), (number,), device=z.device)].to(self.vectors.dtype)

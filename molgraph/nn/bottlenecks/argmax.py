@@ -61,7 +61,7 @@ class ArgmaxQuantisation(CodeBottleneck):
         n_rows: int = 0,
         n_codes: Annotated[int, Range(2, 65_536)] = 64,
         parts: Annotated[int, Range(1, 256)] = 8,
-        diversity: NotNegative = 0.1,
+        diversity: NotNegative = 1.0,
     ) -> None:
         super().__init__(d_in, d, None, n_rows)
         self.diversity, n = diversity, parts_of(d, parts)

@@ -75,8 +75,8 @@ class MaskedAtoms(Objective):
 
     ``replace`` is BERT's (Devlin et al. 2019, section 3.1): of the chosen atoms 80% are masked, 10% have the features
     of another atom of the batch, 10% keep theirs, and all are predicted. ``bonds``: the bonds of masked atoms lose
-    their features too, since an aromatic or a triple bond tells of an element, and their types (none, single, double, triple,
-    aromatic) are predicted from the sum of both atoms' states; the mean over them is added.
+    their features too, since an aromatic or a triple bond tells of an element, and their types (none, single,
+    double, triple, aromatic) are predicted from the sum of both atoms' states; the mean over them is added.
 
     ``targets="vq(512)"``: in the place of elements, of which most are carbon, codes that an autoencoder gives atoms in
     their surroundings (``nn.atom_tokens``; Xia et al. 2023, "Mole-BERT"), and with ``vq(512, levels=2)`` those of their

@@ -157,7 +157,7 @@ class ReplacedAtoms(Objective):
         return Filled(filled, rows, scores, self.labels(atoms.code.index_copy(0, rows, original), filled["atom"].code))
 
     def draw(self, scores: Tensor, uniform: Tensor) -> Tensor:
-        """int64 [m]: a kind of each masked atom, drawn by a number from 0 to 1, float [m], from scores, float [m, kinds]."""
+        """int64 [m]: a kind of each masked atom, of scores [m, kinds], by random numbers [m] from 0 to 1."""
         below = (scores.detach().double() / self.temperature).softmax(dim=1).cumsum(dim=1)
         return torch.searchsorted(below, uniform[:, None] * below[:, -1:], right=True)[:, 0].clamp(
             max=below.shape[1] - 1
