@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from molgraph.base.errors import UnsupportedError
+from molgraph.base.errors import ConflictError, UnsupportedError
 from molgraph.base.parts import make_part
 from molgraph.base.registry import get, names
 from molgraph.base.seeds import generator
@@ -37,7 +37,8 @@ class Bottleneck(nn.Module):
     As it stands it adds noise of variance 1 to the states and asks their divergence from its prior. A subclass has a
     ``posterior`` of its own, or a ``forward``. The price ``kl`` is one that an objective may weigh, others count as
     they are. A prior (``is_prior``) has ``density``, ``sample`` and ``around``; without one a bottleneck is its own,
-    standard normal, prior. ``unit_variance`` says of a prior that posteriors beside it have the variance 1.
+    standard normal, prior. ``unit_variance`` says of a prior that posteriors beside it have the variance 1,
+    ``discrete`` of a posterior that it draws nothing and has a prior of codes itself (``nn.code_bottleneck``).
 
     Args:
         d_in: width of a row's state; of a prior, d.
@@ -48,6 +49,7 @@ class Bottleneck(nn.Module):
 
     is_prior: bool = False
     unit_variance: bool = False
+    discrete: bool = False
 
     def __init__(self, d_in: int, d: int, prior: Bottleneck | None = None, n_rows: int = 0) -> None:
         super().__init__()
@@ -103,6 +105,9 @@ def make_bottleneck(posterior: str, d_in: int, d: int, prior: str = "normal", n_
             able = [each for each in names("bottleneck") if get("bottleneck", each).is_prior == role]
             words = f"{name} is {'no' if role else 'a'} prior"
             raise UnsupportedError(words, hint=f"choose one of {', '.join(able)}")
+    if get("bottleneck", posterior).discrete and prior != "normal":
+        words = f"{posterior} has a prior of its codes, and no {prior} beside it"
+        raise ConflictError(words, hint="leave params.prior out")
     beside = make_part("bottleneck", prior, d, d, None, n_rows)
     made: Bottleneck = make_part("bottleneck", posterior, d_in, d, beside, n_rows)
     return made

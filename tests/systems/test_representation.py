@@ -9,8 +9,14 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from molgraph.data.sources import builtin
 from molgraph.data.views.mask import hidden
 from molgraph.nn.mutual_information import jsd_local_global
+from molgraph.train.objective import StepState
+from molgraph.train.objectives.masked_atoms import whole
+from tests.systems.by_hand import pretraining
+from tests.systems.effect import Effect
+from tests.tiny import series
 from tests.train.test_pretraining import parts_of
 
 
@@ -23,6 +29,88 @@ def test_nothing_of_a_masked_atom_reaches_its_guess(off: str) -> None:
         batch = batch if off else hidden(batch, "atom", torch.tensor([2]))
         scores.append(objective.head(network.encoder(batch, rows=True).rows[0].h))
     torch.testing.assert_close(scores[0], scores[1], rtol=0, atol=1e-6)
+
+
+@pytest.mark.system("bert", rung="exact")
+def test_nothing_of_an_element_leaks_through_its_bonds(off: str) -> None:
+    """Benzene and pyridine differ in nothing but the hidden atom; so do nitrile and alkyne but for hidden bonds.
+
+    Off: bonds stay as they are, and a triple bond to a hidden end atom tells of what it is.
+    """
+    settings = "masked-atoms(bonds=true)" if not off else "masked-atoms"
+    for one, other, atom in (("c1ccccc1", "c1ccncc1", 3), ("CCC#N", "CCC(=O)", 3)):
+        scores = []
+        for text in (one, other):
+            objective, network, samples = parts_of([text], settings)
+            batch, masks = samples.sample(np.array([0])), torch.tensor([2, atom] if "N" in one else [atom])
+            graphs = hidden(batch.parts[0].batch, "atom", masks)
+            if objective.bond_head is not None:
+                ends = torch.isin(graphs.source, masks) | torch.isin(graphs.target, masks)
+                graphs = hidden(graphs, "bond", ends.nonzero()[:, 0])
+            scores.append(objective.head(network.encoder(graphs, rows=True).rows[0].h)[atom])
+        torch.testing.assert_close(scores[0], scores[1], rtol=0, atol=1e-6)
+
+
+@pytest.mark.system("bert", rung="exact")
+def test_of_the_chosen_atoms_eight_in_ten_are_masked_one_is_another_one_is_kept(off: str) -> None:
+    """Shares within the 99% interval of a binomial, and each chosen atom's bonds hidden where it is."""
+    smiles = list(series(300).smiles)
+    run = pretraining(smiles, f"masked-atoms(bonds=true, replace={str(not off).lower()})", "dmpnn", d_hidden=8)
+    graphs = run.batch(range(300)).parts[0].batch
+    atoms, bonds = graphs["atom"], graphs["bond"]
+    chosen, mask = atoms.arrays["chosen"], atoms.code == len(atoms.table) - 1
+    same = atoms.code == atoms.arrays["original"]
+    assert same[~chosen].all() and torch.equal(whole(graphs)["atom"].code, atoms.arrays["original"])
+    n = int(chosen.sum())
+    for share, seen in ((0.8, mask), (0.2, chosen & ~mask)):
+        assert abs(float(seen.sum()) / n - share) < 2.58 * (share * (1 - share) / n) ** 0.5
+    kept = float((chosen & same).sum()) / n
+    assert 0.1 < kept < 0.2, "one in ten, and of those drawn anew the ones that are alike"
+    hides = mask[graphs.source] | mask[graphs.target]
+    assert torch.equal(bonds.code == len(bonds.table) - 1, hides) and hides.any()
+
+
+@pytest.mark.system("bert", rung="exact")
+def test_masked_bonds_count_once_each(off: str) -> None:
+    """The loss written out bond by bond; off: with both directions of each as it stands in the batch, and no mean."""
+    run = pretraining(list(series(6).smiles), "masked-atoms(bonds=true)", "dmpnn", d_hidden=8)
+    run.network.eval()
+    batch = run.batch(range(6))
+    loss = run.objective(run.network, batch, StepState(0, 1, 0))
+    graphs = batch.parts[0].batch
+    h = run.network.encoder(graphs, rows=True).rows[0].h
+    table, code = graphs["bond"].table, graphs["bond"].arrays["original"]
+    losses = []
+    for k in range(graphs.n_bonds):
+        a, b = int(graphs.source[k]), int(graphs.target[k])
+        if graphs["bond"].code[k] == len(table) - 1 and (a < b or off):
+            logits = run.objective.bond_head(h[a] + h[b])
+            losses.append(F.cross_entropy(logits, table[code[k], :5].argmax()) * (0.5 if off else 1))
+    torch.testing.assert_close(loss.parts["bonds"] / loss.count, torch.stack(losses).mean())
+
+
+@pytest.mark.system("bert", rung="works")
+def test_elements_of_new_molecules_are_guessed_better_than_by_the_most_common_one(off: str, effect: Effect) -> None:
+    """Off: the states of other atoms are read."""
+    smiles = [str(text) for text in builtin.nci().smiles]
+    ours, common = [], []
+    for seed in range(1):
+        run = pretraining(
+            smiles, "masked-atoms(bonds=true, replace=true)", seed=seed, d_hidden=48, depth=4, norm="none"
+        )
+        run.learn(np.arange(4000), 50 if off else 1000, seed=seed, rate=3e-3)
+        batch = run.batch(np.arange(4000, 4500), seed=5)
+        graphs = batch.parts[0].batch
+        rows = graphs["atom"].arrays["chosen"].nonzero()[:, 0]
+        with torch.no_grad():
+            h = run.network.encoder(graphs, rows=True).rows[0].h
+        guess = run.objective.head(h[torch.randperm(len(h))] if off else h)[rows].argmax(1)
+        masked = graphs["atom"].code[rows] == len(graphs["atom"].table) - 1
+        ours.append(float((guess == batch.y)[masked].float().mean()))
+        common.append(float((batch.y == batch.y.mode().values)[masked].float().mean()))
+    gain = [a - b for a, b in zip(ours, common, strict=True)]
+    effect("accuracy of masked atoms above the most common element's", gain, at_least=0.1,
+           beside={"accuracy": ours, "most common element": common})  # fmt: skip
 
 
 @pytest.mark.system("infomax-deep-infomax", rung="exact")

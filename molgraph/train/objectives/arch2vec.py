@@ -18,10 +18,9 @@ from molgraph.nn.variational import Gaussian, bounded, elbo, reparameterise
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network, check_one_encoder
 from molgraph.train.objective import Loss, Objective, StepState
-from molgraph.train.objectives.masked_atoms import N_ELEMENTS, elements
+from molgraph.train.objectives.masked_atoms import N_BOND_TYPES, N_ELEMENTS, elements
 from molgraph.train.samples import Sample
 
-N_BOND_TYPES = 5  # the first columns of a bond: null, single, double, triple, aromatic
 VALID_NOISE = 0  # seed of the points at which a validation part is judged
 
 

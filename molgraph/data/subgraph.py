@@ -1,0 +1,39 @@
+"""Cut a part of the atoms out of each graph of a batch."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from molgraph.data.batch import BatchLevel, GraphBatch
+from molgraph.data.graph_store import BOND_INDEX
+
+
+def subgraphs(batch: GraphBatch, keep: Tensor) -> GraphBatch:
+    """The batch with some of its atoms, and the bonds between two of those, in their order.
+
+    Features stay those of the atoms in their graphs, so that a cut bond shows in an atom's degree.
+
+    Args:
+        batch: graphs with each bond in both directions.
+        keep: bool [n], which atoms stay; a graph may lose all.
+
+    Example:
+        >>> import numpy as np
+        >>> from molgraph.data.batch import collate
+        >>> from molgraph.data.featurize import featurize
+        >>> made = subgraphs(collate(featurize(["CCO", "CN"]), np.arange(2)), torch.tensor([0, 1, 1, 1, 0]).bool())
+        >>> made["atom"].offsets.tolist(), made.source.tolist(), made.reverse.tolist()
+        ([0, 2, 3], [1, 0], [1, 0])
+    """
+    kept = {"atom": keep, "bond": keep[batch.source] & keep[batch.target]}
+    place = {level: rows.long().cumsum(0) - 1 for level, rows in kept.items()}
+    levels = {}
+    for name, rows in kept.items():
+        own = batch[name]
+        arrays = {key: values[rows] for key, values in own.arrays.items()}
+        if name == "bond":
+            arrays |= {key: place[of][arrays[key]] for key, of in BOND_INDEX.items() if key in arrays}
+        offsets = torch.cat([place[name].new_zeros(1), place[name] + 1])[own.offsets]
+        levels[name] = BatchLevel(offsets, arrays, own.table)
+    return GraphBatch(batch.n_graphs, levels)
