@@ -291,4 +291,6 @@ def fit_network(
     check_finite({name: value.numpy() for name, value in learned.weights.items()})
     network.cpu().load_state_dict(learned.weights)
     notes = learner.end()
+    for note in notes:
+        logger.info(note)
     return Fitted(pd.DataFrame(learned.curves), learned.best_epoch, notes)

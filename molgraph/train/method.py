@@ -15,7 +15,7 @@ import torch
 from molgraph.base import registry
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.cores import cores
-from molgraph.base.errors import NotFittedError, UnsupportedError, UnusedSettingError
+from molgraph.base.errors import NotFittedError, UnsupportedError
 from molgraph.base.options import fill, keywords, takes
 from molgraph.base.parameters import check_params
 from molgraph.base.paths import store_folder
@@ -37,7 +37,7 @@ from molgraph.train.inputs import Input, encoder_names, trial_inputs
 from molgraph.train.large_graphs import refuse_large
 from molgraph.train.modelfile import load_start
 from molgraph.train.network import Network, build_network
-from molgraph.train.objective import make_objective, views_for, what_is_read, with_parts
+from molgraph.train.objective import make_objective, what_is_read, with_parts
 from molgraph.train.optimizers import check_optimizer, make_optimizer
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import prepare
@@ -164,15 +164,12 @@ class GraphMethod(Method):
         recipe |= {"init": None if start is None else start.digest, "defaults": stored_defaults(self)}
         cache = None if self.store is None else store_folder(self.store)
         how = (self.encoder, self.inputs, self.class_weights, recipe, cache, self.threads)
-        reads = {**what_is_read(self.objective, self.params or {}), "folder": cache or workdir}
+        reads = what_is_read(self.objective, self.params or {}, views=self.views, descriptors=self.descriptors)
         if self.descriptors == "rdkit":
-            if not reads["targets"]:
-                words = f"{self.objective} has no head that reads descriptors"
-                raise UnusedSettingError(words, hint="leave descriptors out")
             table = with_rdkit_features(table, workers=self.threads)
             valid = None if valid is None else with_rdkit_features(valid, workers=self.threads)
-        views = views_for(self.views, self.objective)
-        made = prepare(table, valid, *how, **reads, specs=None if start is None else start.specs, views=views)
+        reads |= {"folder": cache or workdir, "specs": None if start is None else start.specs}
+        made = prepare(table, valid, *how, **reads)
         heads = registry.get("objective", self.objective).heads(made.outputs)
         with torch_settings(self.threads, derive(self.seed, "weights")):
             network = self.build(made.inputs, d_extra=len(made.descriptors.names), targets=heads.targets)
@@ -186,8 +183,6 @@ class GraphMethod(Method):
                     logger.info(note)
             label = f"training {self.encoder}"
             self.curves, self.best_epoch, told = fit_network(network, learns, *data, workdir=workdir, label=label)
-        for note in told:
-            logger.info(note)
         self.predicts = learns.labelled
         outputs = heads if heads.targets else state_outputs(network.d_state)
         self.fitted = FittedNetworks(network.eval(), outputs, made.descriptors, made.inputs)
@@ -202,11 +197,8 @@ class GraphMethod(Method):
         """Predict every row with the graphs of each input; None makes them here."""
 
         def predict(graphs: Sequence[CachedGraphs] | None) -> Prediction:
-            (prediction,) = predict_networks([self.ready()], table, graphs, **self.running())
-            return prediction
+            return predict_networks([self.ready()], table, graphs, **self.running())[0]
 
-        if self.predict_views == 1:
-            return predict(graphs)
         return mean_over_views(predict, graphs, table, self.ready().inputs, self.predict_views, self.seed)
 
     def graph_inputs(self) -> tuple[Input, ...]:
@@ -220,8 +212,7 @@ class GraphMethod(Method):
     def ready(self) -> FittedNetworks:
         """The fitted network; raises ``NotFittedError`` before ``fit``."""
         if self.fitted is None:
-            words = "this method has not learned anything yet"
-            raise NotFittedError(words, hint="call fit(table) first, or load a model")
+            raise NotFittedError("this method has not learned anything yet", hint="call fit(table), or load a model")
         return self.fitted
 
     def state(self) -> State:
@@ -230,9 +221,8 @@ class GraphMethod(Method):
         outputs = fitted.outputs if fitted.network.has_head else Outputs((), np.zeros(0), np.ones(0))
         arrays = stored_weights(fitted.network) | outputs.to_arrays()
         arrays |= {"feature.mean": fitted.descriptors.mean, "feature.scale": fitted.descriptors.scale}
-        here = {"store": None, "init": None}  # no path of this machine
         meta = {
-            "params": self.get_params() | {"params": dict(self.params or {})} | here,
+            "params": self.get_params() | {"params": dict(self.params or {}), "store": None, "init": None},  # no path
             "defaults": stored_defaults(self),
             "targets": [asdict(t) for t in outputs.targets],
             "unlearned": dict(outputs.unlearned),
@@ -259,11 +249,8 @@ class GraphMethod(Method):
 
     def space(self) -> Space:
         """The step size and the head; what is the encoder's own stays as its paper has it."""
-        return {
-            "learning_rate": Float(1e-4, 3e-3, log=True),
-            "head_width": Categorical((100, 300, 600)),
-            "head_dropout": Float(0.0, 0.3),
-        }
+        head: Space = {"head_width": Categorical((100, 300, 600)), "head_dropout": Float(0.0, 0.3)}
+        return {"learning_rate": Float(1e-4, 3e-3, log=True), **head}
 
     def check(self) -> None:
         """Raise early for values that no fit can have."""
@@ -294,8 +281,9 @@ class GraphMethod(Method):
             return None
         model = load_start(self.init)
         if not isinstance(model.method, GraphMethod):
-            words = f"{self.init} holds a {model.kind}, no single encoder"
-            raise UnsupportedError(words, hint="name a graph model's file")
+            raise UnsupportedError(
+                f"{self.init} holds a {model.kind}, no single encoder", hint="name a graph model's file"
+            )
         made = Start(model_path(self.init), model.method, model.card.what or f"trained on {model.targets[0].name}")
         self.params = made.params_with(self.encoder, self.params or {})
         self.featuriser = self.featuriser or model.method.featuriser
@@ -304,8 +292,8 @@ class GraphMethod(Method):
 
     def build(self, inputs: Sequence[Input], *, d_extra: int, targets: Sequence[Target]) -> Network:
         """The network with fresh weights, for descriptors of that width and these targets."""
-        sizes: dict[str, Any] = {"d_hidden": self.head_width, "n_layers": self.head_layers}
-        sizes |= registry.get("objective", self.objective).head_settings
-        how = {"joiner": self.joiner, "head": self.head, "dropout": self.head_dropout, **sizes}
+        usual = registry.get("objective", self.objective).head_settings
+        sizes = {"d_hidden": self.head_width, "n_layers": self.head_layers, **usual}
+        how: dict[str, Any] = {"joiner": self.joiner, "head": self.head, "dropout": self.head_dropout, **sizes}
         network = build_network(inputs, self.params or {}, d_extra=d_extra, targets=targets, **how)
         return with_parts(network, self.objective, self.params or {})

@@ -11,7 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from molgraph.base.errors import ConflictError, UnknownNameError, UnsupportedError, UsageError, nearest
+from molgraph.base.errors import (
+    ConflictError,
+    UnknownNameError,
+    UnsupportedError,
+    UnusedSettingError,
+    UsageError,
+    nearest,
+)
 from molgraph.base.parameters import check_params
 from molgraph.base.parts import Part, part_names, read_part
 from molgraph.base.ranges import NotNegative
@@ -198,12 +205,18 @@ def make_objective(
     return make(outputs, **own) if make.labelled else make(network, inputs, **own)
 
 
-def what_is_read(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of ``prepare`` that a registered objective with these hyper-parameters asks for."""
+def what_is_read(name: str, params: Mapping[str, Any], *, views: str | None, descriptors: str) -> dict[str, Any]:
+    """The settings of ``prepare`` that a registered objective with these hyper-parameters asks for.
+
+    Raises:
+        UnusedSettingError: descriptors beside an objective without a head of rows. ConflictError: as ``views_for``.
+    """
     part = read_part(name, "objective")
     make = get("objective", part.name)
-    reads = {"targets": make.labelled or make.tasks, "unlabelled": make.semi_supervised}
-    return reads | {"judge_views": make.copies > 1, "labels": make.row_labels(**settings_in(part, params))}
+    reads = {"targets": make.labelled or make.tasks, "unlabelled": make.semi_supervised, "judge_views": make.copies > 1}
+    if descriptors != "none" and not reads["targets"]:
+        raise UnusedSettingError(f"{name} has no head that reads descriptors", hint="leave descriptors out")
+    return {**reads, "labels": make.row_labels(**settings_in(part, params)), "views": views_for(views, name)}
 
 
 def settings_in(part: Part, params: Mapping[str, Any]) -> dict[str, Any]:

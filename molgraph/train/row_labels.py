@@ -15,7 +15,7 @@ from molgraph.base.progress import bar
 from molgraph.base.seeds import generator
 from molgraph.train.checkpoint import digest
 
-PIECE = 4_096  # rows of a file
+PIECE = 16_384  # rows of a file
 FITTED_ON = 10_000  # rows, from which scales and vocabularies are taken
 
 

@@ -38,12 +38,14 @@ def mean_over_views(
         graphs: the table's own, where they are made already.
         table: rows.
         inputs: what the model reads.
-        n: views, 2 or more.
+        n: views; 1 for the table as it is.
         seed: of the views.
 
     Raises:
         UnsupportedError: no column of molecules, or values of atoms or bonds.
     """
+    if n == 1:
+        return predict(graphs)
     if not any(each.kind == "molecule" for each in inputs):
         words = "views of a prediction are random SMILES, and the model reads no molecules"
         raise UnsupportedError(words, hint="leave --views out")
