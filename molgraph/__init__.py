@@ -31,8 +31,8 @@
 The layers, each of which imports only those before it: ``base`` (contracts), ``chem`` (rdkit), ``data`` (tables,
 graphs, splits), ``nn`` (the core), ``models`` (one paper, one file), ``evaluate`` (metrics, report), ``train``,
 ``trust`` (ensembles, intervals), ``explain``,
-``study``, ``generate`` (new molecules), ``auxiliary`` (baselines), ``api`` (the names below, imported at
-their first use), ``cli``.
+``study``, ``generate`` (new molecules), ``embed`` (vectors), ``auxiliary`` (baselines), ``api`` (the names below,
+imported at their first use), ``cli``.
 """
 
 from __future__ import annotations

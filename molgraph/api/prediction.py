@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,12 @@ import pandas as pd
 from molgraph.base.contracts import Prediction, Trainable
 from molgraph.base.errors import UnsupportedError
 from molgraph.data.standardise import standardise
+from molgraph.embed.encoder import encoder_model
 from molgraph.train.forces import check_energy, table_forces
 from molgraph.train.inference import FittedNetworks
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
-from molgraph.train.pretraining import encoder_alone
 from molgraph.train.stream import OnError, Streamed, hash_of, predict_stream
 
 __all__ = ["embed", "evaluate", "forces", "load", "predict_file", "verify"]
@@ -113,18 +112,11 @@ def embed(
         >>> found.value.shape, found.status.tolist()
         ((2, 8), ['ok', 'unreadable'])
     """
-    loaded = model if isinstance(model, Model) else load(model)
-    if not isinstance(loaded.method, GraphMethod):
-        words = f"a model of the kind {loaded.kind} has no encoder of its own"
-        raise UnsupportedError(words, hint="give a graph model")
-    method = copy(loaded.method)
-    method.fitted = encoder_alone(method.ready())
-    targets = method.fitted.outputs.targets
-    encoder = Model(method, targets=targets, standardiser=loaded.standardiser, card=loaded.card)
+    encoder = encoder_model(model if isinstance(model, Model) else load(model))
     if out is not None:
         hashed = "" if isinstance(model, Model) else f"embed {hash_of(model)}"
         return _stream(encoder, data, out, hashed, running or {}, columns, on_error=on_error, keep_columns=keep_columns)
-    set_running(method, running or {})
+    set_running(encoder.method, running or {})
     return encoder.predict(data, **columns)
 
 
