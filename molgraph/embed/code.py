@@ -1,0 +1,107 @@
+"""Compress frozen vectors to a short code by an autoencoder that no task trains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from molgraph.base.seeds import derive
+from molgraph.train.runtime import torch_settings
+
+HIDDEN, BATCH, RATE, STEPS = 128, 256, 3e-3, 1_500
+
+
+class GroundedCode(nn.Module):
+    """``m = enc(x)``, trained by ``|x - dec(m)|^2`` alone: neither x nor m carries another gradient.
+
+    Lin et al. 2021, "Learning to ground multi-agent communication with autoencoders", section 4: features are not
+    changed by the code, and the code is not changed by what reads it, so that a code means the same to all readers.
+    Vectors are standardised first. The encoder and the decoder are a linear map and a perceptron, added.
+
+    Args:
+        d, d_code: widths of a vector and of its code.
+        task_gradient: whether the loss of a task reaches the code, and the code's loss what makes the vectors (the
+            paper's ablation, AE-RL-comm).
+    """
+
+    reads_atoms = False
+
+    def __init__(self, d: int, d_code: int, *, task_gradient: bool = False) -> None:
+        super().__init__()
+        self.task_gradient = task_gradient
+        self.register_buffer("mean", torch.zeros(d))
+        self.register_buffer("scale", torch.ones(d))
+        self.encoder, self.decoder = _Map(d, d_code), _Map(d_code, d)
+
+    def standardised(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+        """Vectors with mean 0 and variance 1 a column, without a gradient to what made them."""
+        return ((x if self.task_gradient else x.detach()) - self.mean) / self.scale
+
+    def forward(self, x: Float[Tensor, "n d"], extra: Tensor | None = None) -> Float[Tensor, "n c"]:
+        """The codes of vectors, as a reader has them."""
+        code = self.encoder(self.standardised(x))
+        return code if self.task_gradient else code.detach()
+
+    def loss(self, x: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
+        """The mean squared error of reconstructions, in variances of the vectors."""
+        z = self.standardised(x)
+        return F.mse_loss(self.decoder(self.encoder(z)), z)
+
+    def values(self, raw: Tensor) -> tuple[Tensor, None]:
+        """Codes as they are: what a network's head has."""
+        return raw, None
+
+
+class _Map(nn.Module):
+    """A linear map, and a perceptron that begins with zeros, added."""
+
+    def __init__(self, d_in: int, d_out: int) -> None:
+        super().__init__()
+        self.line = nn.Linear(d_in, d_out)
+        self.bend = nn.Sequential(nn.Linear(d_in, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, d_out))
+        nn.init.zeros_(self.bend[2].weight), nn.init.zeros_(self.bend[2].bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.line(x) + self.bend(x)
+
+
+def learn_code(x: np.ndarray, d_code: int, *, steps: int = STEPS, seed: int = 0) -> GroundedCode:
+    """Train a code on vectors; the same seed gives the same one.
+
+    Args:
+        x: float [n, d].
+        d_code: width of the code.
+        steps: of Adam, in batches of 256.
+        seed: of weights and batches.
+    """
+    with torch_settings(1, derive(seed, "code")):
+        made, rows = _fresh(x, d_code), torch.from_numpy(np.asarray(x, dtype=np.float32))
+        optimiser = torch.optim.Adam(made.parameters(), RATE)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, max(steps, 1))
+        for _ in range(steps):
+            optimiser.zero_grad()
+            made.loss(rows[torch.randint(len(rows), (BATCH,))]).backward()
+            optimiser.step()
+            schedule.step()
+    return made.eval()
+
+
+def projection(x: np.ndarray, d_code: int, *, seed: int = 0) -> GroundedCode:
+    """A random projection of the standardised vectors, in the form of a code: the baseline of a learned one."""
+    with torch_settings(1, derive(seed, "projection")):
+        made = _fresh(x, d_code)
+        nn.init.normal_(made.encoder.line.weight, std=d_code**-0.5), nn.init.zeros_(made.encoder.line.bias)
+    return made.eval()
+
+
+def _fresh(x: np.ndarray, d_code: int) -> GroundedCode:
+    made: Any = GroundedCode(x.shape[1], d_code)
+    made.mean.copy_(torch.from_numpy(x.mean(axis=0)))
+    spread = x.std(axis=0)
+    made.scale.copy_(torch.from_numpy(np.where(spread > 1e-6 * max(spread.max(), 1e-12), spread, 1.0)))
+    return made
