@@ -83,9 +83,7 @@ def embed(**given: Any) -> None:
 
 
 def _more(
-    align: Annotated[
-        str | None, opt.option("FILE", "Older vectors, into whose frame these are turned; or none.")
-    ] = None,
+    align: Annotated[str | None, opt.option("FILE", "Turn them into the frame of older vectors; or none.")] = None,
     code: Annotated[str | None, opt.option("N", "Compress vectors to N numbers; or the .npz file of a code.")] = None,
     code_by: Annotated[str, opt.option("autoencoder|projection", "How; projection: a random one.")] = "autoencoder",
     seed: Annotated[int, opt.option("N", "Of the code.")] = 0,
@@ -113,9 +111,10 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
     from molgraph import api
     from molgraph.cli.show import command, say
 
-    columns = {
+    columns: dict[str, Any] = {
         name: given[name] for name in ("smiles", "sequence", "geometry", "reaction", "id", "decimal") if given[name]
     }
+    columns |= more
     running = {name: given[name] for name in ("device", "threads", "precision") if given[name] is not None}
     work: Any = api.predict_file if verb == "predict" else api.embed
     try:

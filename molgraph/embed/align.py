@@ -90,7 +90,7 @@ def _fitted(x: np.ndarray, y: np.ndarray, pairs: np.ndarray) -> Alignment:
     a, b = x[pairs[:, 0]], y[pairs[:, 1]]
     mean_a, mean_b = a.mean(axis=0), b.mean(axis=0)
     a, b = a - mean_a, b - mean_b
-    scale = float(np.linalg.norm(b) / max(np.linalg.norm(a), 1e-12))
+    scale = float(np.linalg.norm(b)) / max(float(np.linalg.norm(a)), 1e-12)
     return Alignment(procrustes(a, b), scale, mean_a, mean_b, pairs)
 
 

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from molgraph.base.seeds import derive
 from molgraph.train.runtime import torch_settings
 
-HIDDEN, BATCH, RATE, STEPS = 128, 256, 3e-3, 1_500
+HIDDEN, BATCH, RATE, STEPS = 128, 256, 1e-3, 600
 
 
 class GroundedCode(nn.Module):
@@ -21,7 +20,8 @@ class GroundedCode(nn.Module):
 
     Lin et al. 2021, "Learning to ground multi-agent communication with autoencoders", section 4: features are not
     changed by the code, and the code is not changed by what reads it, so that a code means the same to all readers.
-    Vectors are standardised first. The encoder and the decoder are a linear map and a perceptron, added.
+    Vectors are standardised first. The encoder and the decoder are a linear map and a perceptron, added; the
+    maps begin as the principal components, the best linear autoencoder (Baldi and Hornik 1989).
 
     Args:
         d, d_code: widths of a vector and of its code.
@@ -30,6 +30,8 @@ class GroundedCode(nn.Module):
     """
 
     reads_atoms = False
+    mean: Tensor
+    scale: Tensor
 
     def __init__(self, d: int, d_code: int, *, task_gradient: bool = False) -> None:
         super().__init__()
@@ -38,16 +40,16 @@ class GroundedCode(nn.Module):
         self.register_buffer("scale", torch.ones(d))
         self.encoder, self.decoder = _Map(d, d_code), _Map(d_code, d)
 
-    def standardised(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-        """Vectors with mean 0 and variance 1 a column, without a gradient to what made them."""
+    def standardised(self, x: Tensor) -> Tensor:
+        """float [n, d] with mean 0 and variance 1 a column, without a gradient to what made them."""
         return ((x if self.task_gradient else x.detach()) - self.mean) / self.scale
 
-    def forward(self, x: Float[Tensor, "n d"], extra: Tensor | None = None) -> Float[Tensor, "n c"]:
-        """The codes of vectors, as a reader has them."""
+    def forward(self, x: Tensor, extra: Tensor | None = None) -> Tensor:
+        """The codes, float [n, d_code], of vectors [n, d], as a reader has them."""
         code = self.encoder(self.standardised(x))
         return code if self.task_gradient else code.detach()
 
-    def loss(self, x: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
+    def loss(self, x: Tensor) -> Tensor:
         """The mean squared error of reconstructions, in variances of the vectors."""
         z = self.standardised(x)
         return F.mse_loss(self.decoder(self.encoder(z)), z)
@@ -63,8 +65,9 @@ class _Map(nn.Module):
     def __init__(self, d_in: int, d_out: int) -> None:
         super().__init__()
         self.line = nn.Linear(d_in, d_out)
-        self.bend = nn.Sequential(nn.Linear(d_in, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, d_out))
-        nn.init.zeros_(self.bend[2].weight), nn.init.zeros_(self.bend[2].bias)
+        last = nn.Linear(HIDDEN, d_out)
+        nn.init.zeros_(last.weight), nn.init.zeros_(last.bias)
+        self.bend = nn.Sequential(nn.Linear(d_in, HIDDEN), nn.ReLU(), last)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.line(x) + self.bend(x)
@@ -81,6 +84,10 @@ def learn_code(x: np.ndarray, d_code: int, *, steps: int = STEPS, seed: int = 0)
     """
     with torch_settings(1, derive(seed, "code")):
         made, rows = _fresh(x, d_code), torch.from_numpy(np.asarray(x, dtype=np.float32))
+        components = torch.linalg.svd(made.standardised(rows), full_matrices=False)[2][:d_code]
+        made.encoder.line.weight.data[: len(components)] = components
+        made.decoder.line.weight.data[:, : len(components)] = components.T
+        nn.init.zeros_(made.encoder.line.bias), nn.init.zeros_(made.decoder.line.bias)
         optimiser = torch.optim.Adam(made.parameters(), RATE)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, max(steps, 1))
         for _ in range(steps):
