@@ -20,8 +20,8 @@ class GroundedCode(nn.Module):
 
     Lin et al. 2021, "Learning to ground multi-agent communication with autoencoders", section 4: features are not
     changed by the code, and the code is not changed by what reads it, so that a code means the same to all readers.
-    Vectors are standardised first. The encoder and the decoder are a linear map and a perceptron, added; the
-    maps begin as the principal components, the best linear autoencoder (Baldi and Hornik 1989).
+    Vectors are centred and divided by one scale first. The encoder and the decoder are a linear map and a perceptron,
+    added; the maps begin as the principal components, the best linear autoencoder (Baldi and Hornik 1989).
 
     Args:
         d, d_code: widths of a vector and of its code.
@@ -41,7 +41,7 @@ class GroundedCode(nn.Module):
         self.encoder, self.decoder = _Map(d, d_code), _Map(d_code, d)
 
     def standardised(self, x: Tensor) -> Tensor:
-        """float [n, d] with mean 0 and variance 1 a column, without a gradient to what made them."""
+        """float [n, d] centred and of one scale, without a gradient to what made them."""
         return ((x if self.task_gradient else x.detach()) - self.mean) / self.scale
 
     def forward(self, x: Tensor, extra: Tensor | None = None) -> Tensor:
@@ -109,6 +109,6 @@ def projection(x: np.ndarray, d_code: int, *, seed: int = 0) -> GroundedCode:
 def _fresh(x: np.ndarray, d_code: int) -> GroundedCode:
     made: Any = GroundedCode(x.shape[1], d_code)
     made.mean.copy_(torch.from_numpy(x.mean(axis=0)))
-    spread = x.std(axis=0)
-    made.scale.copy_(torch.from_numpy(np.where(spread > 1e-6 * max(spread.max(), 1e-12), spread, 1.0)))
+    spread = float(x.std(axis=0).mean())  # one for all columns: rescaled columns of noise would take up the code
+    made.scale.fill_(spread if spread > 0 else 1.0)
     return made

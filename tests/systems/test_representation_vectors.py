@@ -22,6 +22,7 @@ from molgraph.embed.search import nearest_vectors
 from tests.systems.effect import Effect
 
 SEEDS = (0, 1, 2)
+MAKERS = {"autoencoder": learn_code, "projection": projection}
 
 
 @cache
@@ -95,6 +96,7 @@ def test_neither_the_vectors_nor_the_code_carry_a_gradient_of_the_other(off: str
     assert all(each.grad is not None for each in task.parameters())
 
 
+@cache
 def probes(seed: int) -> dict[str, float]:
     """R2 of a ridge on the vectors of 500 molecules held out, and its share on codes of an eighth of the width."""
     x, y = embedded(seed).astype(np.float64), read_table("dataset:lipo", targets=["exp"]).y[:2000, 0]
@@ -106,10 +108,7 @@ def probes(seed: int) -> dict[str, float]:
         return float(Ridge(10.0).fit(z[train], y[train]).score(z[test], y[test]))
 
     width, whole = x.shape[1] // 8, r2(x)
-    codes = {
-        "autoencoder": learn_code(x[train], width, seed=seed),
-        "projection": projection(x[train], width, seed=seed),
-    }
+    codes = {name: make(x[train], width, seed=seed) for name, make in MAKERS.items()}
     made = {name: r2(code(torch.from_numpy(x.astype(np.float32))).numpy()) for name, code in codes.items()}
     made["components"] = r2(PCA(width).fit(x[train]).transform(x))
     return {"whole": whole, **{name: value / whole for name, value in made.items()}}
