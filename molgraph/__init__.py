@@ -11,6 +11,7 @@
     molgraph.pretrain("library.smi").save("encoder.mgm")  # without targets; train(..., init="encoder.mgm") starts there
     molgraph.finetune("encoder.mgm", "assay.csv", targets=["pIC50"])        # a model that starts from it
     molgraph.embed("encoder.mgm", ["CCO"])           # the vector of each molecule
+    molgraph.nearest(["CCO"], "library.smi", by="encoder.mgm")  # the most similar molecules of a library
     molgraph.forces("schnet.mgm", "frames.sdf")      # of an energy model; molgraph.ase_calculator moves atoms by them
     molgraph.explain("structpool.mgm", "c1ccccc1O", by="clusters")          # the clusters of atoms that it learned
     molgraph.train_generator("library.smi").save("gen.mgm")  # molgraph.generate("gen.mgm", 1000) proposes molecules
@@ -31,8 +32,8 @@
 The layers, each of which imports only those before it: ``base`` (contracts), ``chem`` (rdkit), ``data`` (tables,
 graphs, splits), ``nn`` (the core), ``models`` (one paper, one file), ``evaluate`` (metrics, report), ``train``,
 ``trust`` (ensembles, intervals), ``explain``,
-``study``, ``generate`` (new molecules), ``auxiliary`` (baselines), ``api`` (the names below, imported at
-their first use), ``cli``.
+``study``, ``generate`` (new molecules), ``embed`` (vectors), ``auxiliary`` (baselines), ``api`` (the names below,
+imported at their first use), ``cli``.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.optimising import optimise
     from molgraph.api.prediction import embed, forces, load, predict_file
     from molgraph.api.pretraining import pretrain
+    from molgraph.api.searching import nearest
     from molgraph.api.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
     from molgraph.api.training import train
     from molgraph.base.errors import MolgraphError
@@ -95,6 +97,7 @@ __all__ = [
     "load",
     "load_dataset",
     "names",
+    "nearest",
     "neighbours",
     "optimise",
     "predict_file",

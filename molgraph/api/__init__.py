@@ -5,6 +5,7 @@
 ``pretraining`` pretrains an encoder, ``finetuning`` trains a model from it; ``generating`` trains generators and
 proposes molecules; ``latent_space`` goes between molecules and latent vectors; ``optimising`` searches for better ones;
 ``conforming`` places atoms in space;
+``searching`` finds the nearest molecules of a library;
 ``judging`` measures generated ones; ``prediction`` loads, predicts, embeds, scores and verifies model files;
 ``ase`` is a calculator of energies and forces;
 ``explaining`` has older names of
@@ -31,6 +32,7 @@ _HOMES = {
     "molgraph.study.study": ("study",),
     "molgraph.api.generating": ("generate", "train_generator"),
     "molgraph.api.latent_space": ("decode", "encode", "interpolate", "neighbours"),
+    "molgraph.api.searching": ("nearest",),
     "molgraph.api.optimising": ("optimise",),
     "molgraph.api.judging": ("judge_generation", "temperature_sweep"),
     "molgraph.api.check_config": ("recipe_of",),

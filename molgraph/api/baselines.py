@@ -20,7 +20,7 @@ from molgraph.base.contracts import Method, Prediction, Trainable
 from molgraph.base.errors import ConflictError, UnsupportedError, UnusedSettingError
 from molgraph.base.parts import split_model
 from molgraph.base.recipe_keys import DEFAULTS, GRADIENT_DESCENT, USUAL_MODEL
-from molgraph.base.registry import get
+from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.data.sides import Side
 from molgraph.data.splits import Split
@@ -129,7 +129,12 @@ def method_of(config: RunConfig, **more: Any) -> Method:
     if config.training.callback and "callback" not in core.param_names():
         words = f"{config.model.name} has no encoder that --callback {config.training.callback} could tune"
         raise UnsupportedError(words, hint="leave --callback out, or choose a graph network, such as -m dmpnn")
-    options = config.training.model_dump(exclude={"ensemble", "baseline", "compare"})
+    described = {} if config.model.descriptors is None else {"descriptors": config.model.descriptors}
+    if described and "descriptors" not in core.param_names():
+        able = ", ".join(each for each in names("method") if "descriptors" in get("method", each).param_names())
+        words = f"{config.model.name} reads no vectors of an encoder"
+        raise UnsupportedError(words, hint=f"leave out --descriptors, or take one of {able}")
+    options = config.training.model_dump(exclude={"ensemble", "baseline", "compare"}) | described
     if options["epochs"] is None:  # as many as the method has by itself
         del options["epochs"]
     options |= {**({} if config.model.init is None else {"init": config.model.init}), **more}
@@ -152,7 +157,8 @@ def add_descriptors(config: RunConfig, method: Method, table: Table) -> Method:
     (docs/decisions/0022).
     """
     model, core = config.model, method.innermost[0]
-    if {"descriptors", "init"} & {*model.params} or config.training.objective != DEFAULTS.objective:
+    named = {"descriptors", "init"} & {*model.params} or model.descriptors is not None
+    if named or config.training.objective != DEFAULTS.objective:
         return method
     if model.init is not None:
         described = getattr(load_start(model.init).method, "descriptors", "none") == "rdkit"

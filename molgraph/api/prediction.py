@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,15 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.contracts import Prediction, Trainable
-from molgraph.base.errors import UnsupportedError
+from molgraph.base.errors import ConflictError, UnsupportedError
 from molgraph.data.standardise import standardise
+from molgraph.embed.encoder import encoder_model
+from molgraph.embed.heads import CodeBy, aligned, coded, save_code
 from molgraph.train.forces import check_energy, table_forces
 from molgraph.train.inference import FittedNetworks
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
-from molgraph.train.pretraining import encoder_alone
 from molgraph.train.stream import OnError, Streamed, hash_of, predict_stream
 
 __all__ = ["embed", "evaluate", "forces", "load", "predict_file", "verify"]
@@ -88,6 +88,10 @@ def embed(
     on_error: OnError = "keep",
     keep_columns: bool = False,
     running: Mapping[str, Any] | None = None,
+    align: Any = None,
+    code: int | str | os.PathLike[str] | None = None,
+    code_by: CodeBy = "autoencoder",
+    seed: int = 0,
     **columns: Any,
 ) -> Prediction | Streamed:
     """Give the state of each row that a graph model's encoder makes of it, a vector, row for row and in order.
@@ -98,6 +102,12 @@ def embed(
         out: a file to write, as ``predict_file`` does; or ``.npy``: float32 [rows, width], NaN where there is none.
             None returns the vectors.
         on_error, keep_columns, running, columns: as for ``predict_file``.
+        align: older vectors (a file of ``molgraph.embed``), into whose frame these are turned by the molecules that
+            both have, so that an index stays valid; see ``molgraph.embed.align``.
+        code: a width: vectors are compressed to codes by an autoencoder, which is written beside ``out`` as
+            ``OUT.code.npz``; or such a file, whose code is used again.
+        code_by: ``autoencoder``, or ``projection`` for a random one.
+        seed: of the code.
 
     Returns:
         The vectors as a ``Prediction`` (``value``, ``status``, ``reason``), or what was written.
@@ -113,18 +123,22 @@ def embed(
         >>> found.value.shape, found.status.tolist()
         ((2, 8), ['ok', 'unreadable'])
     """
-    loaded = model if isinstance(model, Model) else load(model)
-    if not isinstance(loaded.method, GraphMethod):
-        words = f"a model of the kind {loaded.kind} has no encoder of its own"
-        raise UnsupportedError(words, hint="give a graph model")
-    method = copy(loaded.method)
-    method.fitted = encoder_alone(method.ready())
-    targets = method.fitted.outputs.targets
-    encoder = Model(method, targets=targets, standardiser=loaded.standardiser, card=loaded.card)
+    encoder = encoder_model(model if isinstance(model, Model) else load(model))
+    set_running(encoder.method, running or {})
+    changed = ""
+    if align is not None and code is not None:
+        raise ConflictError("a code has no frame of its own to align", hint="give align or code")
+    if align is not None:
+        encoder = aligned(encoder, data, align, columns)
+        changed = f"align {hash_of(align) if isinstance(align, str | os.PathLike) else os.urandom(8).hex()}"
+    elif code is not None:
+        encoder, made = coded(encoder, data, code, columns, code_by, seed)
+        changed = f"code {code} {code_by} {seed}"
+        if isinstance(code, int) and out is not None and str(out) != "-":
+            save_code(made, f"{os.fspath(out)}.code.npz")
     if out is not None:
-        hashed = "" if isinstance(model, Model) else f"embed {hash_of(model)}"
+        hashed = "" if isinstance(model, Model) else f"embed {hash_of(model)} {changed}".strip()
         return _stream(encoder, data, out, hashed, running or {}, columns, on_error=on_error, keep_columns=keep_columns)
-    set_running(method, running or {})
     return encoder.predict(data, **columns)
 
 

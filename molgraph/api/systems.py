@@ -167,6 +167,47 @@ VERBS = (
     ),
     Built(
         SystemCard(
+            "muse",
+            left_out="the adversarial start without a dictionary: the anchors are the molecules that both sides have",
+            off="--align none",
+            beside=("vectors as they are",),
+            modules=("molgraph.embed.csls", "molgraph.embed.heads"),
+        ),
+        "option",
+        "--align",
+        "molgraph.embed.align",
+        "Conneau et al. 2018, ICLR",
+        "molgraph embed encoder.mgm dataset:chembl2321810 --align old.parquet -o new.parquet",
+    ),
+    Built(
+        SystemCard(
+            "muse",
+            left_out="the adversarial start without a dictionary",
+            off="--cosine",
+            beside=("the cosine",),
+        ),
+        "option",
+        "--csls",
+        "molgraph.embed.csls",
+        "Conneau et al. 2018, ICLR",
+        "molgraph nearest old.parquet old.parquet --csls -o near.csv",
+    ),
+    Built(
+        SystemCard(
+            "ae-comm",
+            left_out="the agents and their policies: a code of frozen vectors stands, which no task changes",
+            off="--code-by projection",
+            beside=("a random projection", "principal components", "the whole vector"),
+            modules=("molgraph.embed.heads",),
+        ),
+        "option",
+        "--code",
+        "molgraph.embed.code",
+        "Lin et al. 2021, NeurIPS",
+        "molgraph embed encoder.mgm dataset:chembl2321810 --code 4 -o codes.csv",
+    ),
+    Built(
+        SystemCard(
             "musicvae",
             left_out="the decoder of two levels, and vectors of attributes; the way between two molecules stands",
             beside=("a straight line",),

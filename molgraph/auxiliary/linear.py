@@ -60,7 +60,8 @@ class Linear(TabularMethod):
 
     Args:
         alpha: the strength of the penalty.
-        features: ``morgan+descriptors``, ``morgan`` or ``maplight``.
+        features: ``morgan+descriptors``, ``morgan``, ``maplight`` or ``vectors``.
+        descriptors: an encoder's file (.mgm), whose vectors are features too; ``none`` for none.
         radius: of the fingerprint.
         n_bits: of the fingerprint.
         class_weights: None, ``balanced``, or a weight for each class label.
@@ -80,6 +81,7 @@ class Linear(TabularMethod):
 
     alpha: Positive = 300.0
     features: Choice = "morgan+descriptors"
+    descriptors: str = "none"
     radius: Radius = 2
     n_bits: Bits = 2048
     class_weights: ClassWeights = None

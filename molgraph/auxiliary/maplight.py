@@ -57,6 +57,7 @@ class MapLight(TabularMethod):
         column_share: share of the columns that each level may use.
         borders: number of thresholds tried for each column.
         loss: for numbers, RMSE or MAE.
+        descriptors: an encoder's file (.mgm), whose vectors are features too; ``none`` for none.
         radius: of the Morgan counts.
         n_bits: columns of the Morgan counts, and of Avalon's.
         class_weights: None, ``balanced``, or a weight for each class label.
@@ -83,6 +84,7 @@ class MapLight(TabularMethod):
     column_share: Share = 1.0
     borders: Annotated[int, Range(1, 65_535)] = 254
     loss: Literal["RMSE", "MAE"] = "RMSE"
+    descriptors: str = "none"
     radius: Radius = 2
     n_bits: Bits = 1024
     class_weights: ClassWeights = None

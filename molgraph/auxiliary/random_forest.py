@@ -40,7 +40,8 @@ class RandomForest(TabularMethod):
 
     Args:
         n_estimators: trees.
-        features: ``morgan+descriptors``, ``morgan`` or ``maplight``.
+        features: ``morgan+descriptors``, ``morgan``, ``maplight`` or ``vectors``.
+        descriptors: an encoder's file (.mgm), whose vectors are features too; ``none`` for none.
         radius: of the fingerprint.
         n_bits: of the fingerprint.
         max_features: share of the columns that a split looks at, or ``sqrt``; by default a third for numbers
@@ -66,6 +67,7 @@ class RandomForest(TabularMethod):
 
     n_estimators: Count = 300
     features: Choice = "morgan+descriptors"
+    descriptors: str = "none"
     radius: Radius = 2
     n_bits: Bits = 2048
     max_features: Count | Share | Literal["sqrt", "log2"] | None = None

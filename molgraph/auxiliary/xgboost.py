@@ -49,7 +49,8 @@ class XGBoost(TabularMethod):
         colsample: share of the columns that each tree may use.
         reg_lambda: L2 penalty on the leaves' values.
         max_bin: number of thresholds tried for each column.
-        features: ``morgan+descriptors``, ``morgan`` or ``maplight``.
+        features: ``morgan+descriptors``, ``morgan``, ``maplight`` or ``vectors``.
+        descriptors: an encoder's file (.mgm), whose vectors are features too; ``none`` for none.
         radius: of the fingerprint.
         n_bits: of the fingerprint.
         class_weights: None, ``balanced``, or a weight for each class label.
@@ -76,6 +77,7 @@ class XGBoost(TabularMethod):
     reg_lambda: NotNegative = 1.0
     max_bin: Annotated[int, Range(2, LARGEST)] = 64
     features: Choice = "morgan+descriptors"
+    descriptors: str = "none"
     radius: Radius = 2
     n_bits: Bits = 2048
     class_weights: ClassWeights = None

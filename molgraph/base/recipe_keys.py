@@ -126,6 +126,14 @@ class ModelSection(Section):
     init: Annotated[
         Name | None, Option("A pretrained encoder, or a graph model, whose weights the encoder starts from.", "FILE")
     ] = None
+    descriptors: Annotated[
+        Name | None,
+        Option(
+            "An encoder's file (.mgm), whose vectors a forest, linear, xgboost or maplight reads beside its own "
+            "features; for a graph model rdkit or none.",
+            "FILE",
+        ),
+    ] = None
 
     @model_validator(mode="before")
     @classmethod
@@ -223,6 +231,7 @@ KEYS: dict[str, tuple[tuple[str, str], ...]] = {
     "model": (("model", "name"),),
     "params": (("model", "params"),),
     "init": (("model", "init"),),
+    "descriptors": (("model", "descriptors"),),
     "split": (("split", "splitter"),),
     "fractions": (("split", "fractions"),),
     **{name: (("training", name),) for name in keywords(TrainingSection)},

@@ -48,14 +48,14 @@ def encode(
     In Python: molgraph.encode("gen.mgm", ["CCO", "c1ccccc1O"])
     """
     check_whole("--threads", threads)
-    _check_out(out, model, *data, more=(".npy",))
+    check_out(out, model, *data, more=(".npy",))
     from molgraph import api
 
     columns = {name: value for name, value in (("smiles", smiles), ("id", id)) if value}
     found = api.encode(model, source_of(data), device=device, threads=threads, **columns)
     failed = int((found["reason"] != "").sum())
     words = f"{count(len(found), 'row')}, {count(found.shape[1] - 3, 'latent dimension')}"
-    _write(found, out, words + (f"; {failed:,} without a vector, with the reason" if failed else ""))
+    write_frame(found, out, words + (f"; {failed:,} without a vector, with the reason" if failed else ""))
 
 
 def decode(
@@ -80,11 +80,11 @@ def decode(
     In Python: molgraph.decode("gen.mgm", "latents.csv", seed=1)
     """
     check_whole("--threads", threads)
-    _check_out(out, model, latents)
+    check_out(out, model, latents)
     from molgraph import api
 
     found = api.decode(model, latents, seed=seed, temperature=temperature, device=device, threads=threads)
-    _write(found, out, f"{count(len(found), 'row')}, {int(found['valid'].sum()):,} valid")
+    write_frame(found, out, f"{count(len(found), 'row')}, {int(found['valid'].sum()):,} valid")
 
 
 def interpolate(
@@ -114,14 +114,14 @@ def interpolate(
     check_whole("--threads", threads)
     if path not in ("spherical", "linear"):
         raise UnknownNameError(f"--path {path!r} is not known", hint=nearest(path, ["spherical", "linear"]))
-    _check_out(out, model)
+    check_out(out, model)
     from molgraph import api
 
     how = {"seed": seed, "temperature": temperature, "device": device, "threads": threads}
     found = api.interpolate(model, a, b, steps=steps, path="linear" if path == "linear" else "spherical", **how)
     words = f"{len(found):,} points, {int(found['valid'].sum()):,} valid"
     ends = (_likeness(a, found["like_a"].iloc[:1]), _likeness(b, found["like_b"].iloc[-1:]))
-    _write(found, out, "; ".join(filter(None, [words, *ends])))
+    write_frame(found, out, "; ".join(filter(None, [words, *ends])))
 
 
 def neighbours(
@@ -148,14 +148,16 @@ def neighbours(
     """
     check_whole("-n", n)
     check_whole("--threads", threads)
-    _check_out(out, model)
+    check_out(out, model)
     from molgraph import api
 
     loaded, how = api.load(model), {"seed": seed, "temperature": temperature, "device": device, "threads": threads}
     found = api.neighbours(loaded, smiles, n, **how)
     fewer = "" if len(found) == n else f", fewer than {n:,}: a higher --temperature finds more"
     own = api.interpolate(loaded, smiles, smiles, steps=REPEATS, path="linear", **how)["like_a"]  # one point, again
-    _write(found, out, "; ".join(filter(None, [f"{count(len(found), 'molecule')}{fewer}", _likeness(smiles, own)])))
+    write_frame(
+        found, out, "; ".join(filter(None, [f"{count(len(found), 'molecule')}{fewer}", _likeness(smiles, own)]))
+    )
 
 
 def _likeness(smiles: str, like: pd.Series) -> str:
@@ -166,7 +168,7 @@ def _likeness(smiles: str, like: pd.Series) -> str:
     return "" if (like == 1).all() else f"{smiles} decodes to a molecule with similarity {like.mean():.2f} to it{share}"
 
 
-def _check_out(out: str, *inputs: str, more: tuple[str, ...] = ()) -> None:
+def check_out(out: str, *inputs: str, more: tuple[str, ...] = ()) -> None:
     """Refuse an output that cannot be written before anything is computed."""
     known = (*FORMATS, *more)
     if out != "-" and Path(out).suffix.lower() not in known:
@@ -175,7 +177,7 @@ def _check_out(out: str, *inputs: str, more: tuple[str, ...] = ()) -> None:
     check_writable(out, inputs=inputs)
 
 
-def _write(found: pd.DataFrame, out: str, words: str) -> None:
+def write_frame(found: pd.DataFrame, out: str, words: str) -> None:
     """Write a table by the ending of its file, or on the screen, and say what came."""
     from molgraph.base.csv_text import csv_text
     from molgraph.base.paths import atomic_write, write_whole

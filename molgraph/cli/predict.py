@@ -68,8 +68,17 @@ def embed(**given: Any) -> None:
     A run that was stopped goes on when the same command is given again. OUT
     may end in .npy too: one float32 array, NaN where there is no vector.
 
+    --align turns the vectors of a new encoder into the frame of older ones,
+    by the molecules that both have, so that an index made before stays of
+    use. --code 32 writes codes of 32 numbers in place of the vectors, of an
+    autoencoder that no task trains, and OUT.code.npz, which codes further
+    tables alike. `molgraph nearest` searches in vectors.
+
     Examples:
         molgraph embed encoder.mgm library.smi -o vectors.parquet
+        molgraph embed new.mgm library.smi --align vectors.parquet -o new.parquet
+        molgraph embed encoder.mgm library.smi --code 32 -o codes.parquet
+        molgraph embed encoder.mgm new.csv --code codes.parquet.code.npz -o more.parquet
         molgraph embed model.mgm new.csv -o vectors.npy
         molgraph embed model.mgm CCO c1ccccc1O
         molgraph embed graphs.mgm dataset:mutag -o vectors.npy
@@ -77,8 +86,19 @@ def embed(**given: Any) -> None:
     _stream("embed", given)
 
 
-embed.__signature__ = signature(predict, eval_str=True)  # type: ignore[attr-defined]
-embed.__annotations__ = get_type_hints(predict, include_extras=True)
+def _more(
+    align: Annotated[str | None, opt.option("FILE", "Turn them into the frame of older vectors; or none.")] = None,
+    code: Annotated[str | None, opt.option("N", "Compress vectors to N numbers; or the .npz file of a code.")] = None,
+    code_by: Annotated[str, opt.option("autoencoder|projection", "How; projection: a random one.")] = "autoencoder",
+    seed: Annotated[int, opt.option("N", "Of the code.")] = 0,
+) -> None: ...
+
+
+_shared, _added = signature(predict, eval_str=True), signature(_more, eval_str=True)
+embed.__signature__ = _shared.replace(  # type: ignore[attr-defined]
+    parameters=[*_shared.parameters.values(), *_added.parameters.values()]
+)
+embed.__annotations__ = {**get_type_hints(predict, include_extras=True), **get_type_hints(_more, include_extras=True)}
 
 
 def _stream(verb: str, given: dict[str, Any]) -> None:
@@ -91,19 +111,28 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
     opt.check_whole("--threads", given["threads"])
     opt.check_whole("--views", given["views"])
     source = source_of(data)
-    opt.check_writable(out, inputs=(model, *data))
+    more = _changes(given) if verb == "embed" else {}
+    opt.check_writable(out, inputs=(model, *data, *filter(None, (more.get("align"),))))
     from molgraph import api
     from molgraph.cli.show import command, say
 
-    columns = {
+    columns: dict[str, Any] = {
         name: given[name] for name in ("smiles", "sequence", "geometry", "reaction", "id", "decimal") if given[name]
     }
+    columns |= more
     running = {name: given[name] for name in ("device", "threads", "precision") if given[name] is not None}
     running |= {} if given["views"] is None else {"predict_views": given["views"]}
     work: Any = api.predict_file if verb == "predict" else api.embed
     try:
         done = work(
-            model, source, out, on_error=on_error, keep_columns=given["keep_columns"], running=running, **columns
+            model,
+            source,
+            out,
+            on_error=on_error,
+            keep_columns=given["keep_columns"],
+            running=running,
+            **more,
+            **columns,
         )
     except DataError as error:
         raise type(error)(error.message, hint="\n".join(filter(None, (error.hint, _left(out, on_error))))) from error
@@ -131,6 +160,19 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
         if isinstance(source, str):
             say("See also:", err=True)
             command(["molgraph", "data", "audit", source], err=True)
+
+
+def _changes(given: dict[str, Any]) -> dict[str, Any]:
+    """What is done to the vectors: aligned, or coded."""
+    opt.check_word("--code-by", given["code_by"], ("autoencoder", "projection"))
+    align, code = given["align"], given["code"]
+    width = int(code) if code is not None and code.isdigit() else code
+    return {
+        "align": None if align == "none" else align,
+        "code": width,
+        "code_by": given["code_by"],
+        "seed": given["seed"],
+    }
 
 
 def source_of(data: list[str]) -> str | list[str]:

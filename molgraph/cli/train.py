@@ -79,6 +79,7 @@ def train(
         molgraph train charges.csv -t charge:atom  # a list in each cell
         molgraph train assay.csv -t pIC50 -s params.depth=4 --report r.html
         molgraph train dataset:esol -m random_forest  # molgraph data list
+        molgraph train assay.csv -t pIC50 -m maplight --descriptors encoder.mgm
         molgraph train pairs.csv --smiles drug --sequence protein -t Kd -m dmpnn+deepdta
         molgraph train --recipe runs/assay.toml --seed 1
     """

@@ -27,6 +27,7 @@ VERBS = (
     Verb("pretrain", TRAIN, "Learn an encoder, with or without targets, for train --init.", "pretrain"),
     Verb("finetune", TRAIN, "Train a model that starts from a pretrained encoder.", "finetune"),
     Verb("embed", TRAIN, "Write the vector that a model's encoder makes of each row of a file.", "predict"),
+    Verb("nearest", TRAIN, "Find the molecules of a library that are nearest to a query.", "nearest"),
     Verb(
         "conformers",
         TRAIN,

@@ -22,7 +22,8 @@ REACH: dict[str, tuple[str, ...]] = {
 }
 REACH["train"] = (*REACH["models"], "models", "evaluate")
 REACH["trust"] = REACH["explain"] = REACH["study"] = REACH["generate"] = (*REACH["train"], "train")
-REACH["auxiliary"] = (*REACH["trust"], "trust", "explain", "study", "generate")
+REACH["embed"] = REACH["trust"]
+REACH["auxiliary"] = (*REACH["trust"], "trust", "explain", "study", "generate", "embed")
 REACH["api"] = (*REACH["auxiliary"], "auxiliary")
 REACH["cli"] = (*REACH["api"], "api")
 # Modules that stand at the top of the package, and the layer that each belongs to.

@@ -30,6 +30,7 @@ from tests.tiny import series
 
 NASTY = [line.split("\t")[0] for line in (Path(__file__).parents[1] / "nasty.tsv").read_text("utf-8").splitlines()[1:]]
 PROTEINS = ("MKTAYIAKQRQISFVKSHFSRQ", "GIVEQCCTSICSLYQLENYCN", "ACDEFGHIKLMNPQRSTVWY")
+FRAGMENTS = ("OC(=O)c1ccccc1", "CC(=O)c1ccccc1", "NC(=O)c1ccccc1", "Oc1ccccc1")
 #: what a verb is told besides, so that it ends soon
 QUICK = {
     "train": "-t y --split random --no-baseline --epochs 1 --batch-size 16 --threads 1",
@@ -40,6 +41,8 @@ QUICK = {
     "study": "--seconds 60",
     "latent interpolate": "--steps 4",
     "morph": "--steps 4",
+    "embed": "--threads 1",
+    "nearest": "--threads 1",
     "bench run": "--dry-run --only dataset=freesolv,method=mean",
 }
 
@@ -47,7 +50,7 @@ QUICK = {
 def small(words: list[str]) -> list[str]:
     """The options that make the named members small."""
     text, chosen = " ".join(words), {}
-    if words[0] in ("finetune", "study", "latent", "morph"):  # of a file that is small
+    if words[0] in ("finetune", "study", "latent", "morph", "embed", "nearest"):  # of a file that is small
         return []
     named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-m", "--model")]
     if any("+" in name for name in named):  # each column has its own
@@ -104,13 +107,16 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     encoder = molgraph.pretrain(few, model="dmpnn", params={"d_hidden": 8}, epochs=1, threads=1)
     encoder.save(folder / "encoder.mgm")
     molgraph.pretrain(few, model="gin", params={"d_hidden": 8}, epochs=1, threads=1).save(folder / "gin.mgm")
+    older = molgraph.pretrain(few, model="dmpnn", params={"d_hidden": 8}, epochs=1, threads=1, seed=1)
+    molgraph.embed(older, str(folder / "chembl2321810.csv"), folder / "old.parquet")
+    (folder / "library.smi").write_text("".join(f"{text}\n" for text in [*smiles, *FRAGMENTS]))
     generator = ChemVAE(**{**ChemVAE.small, "tokens": "selfies", "epochs": 1, "threads": 1}).fit(few)
     Model(generator, targets=()).save(folder / "jtvae-zinc.mgm")
     found = {f"dataset:{name}": str(folder / f"{name}.csv") for name in frames}
     found["dataset:esol"] = found["dataset:chembl2321810"]
     found["dataset:pdbbind_complexes"] = str(folder / "pdbbind_complexes.csv")
     made = {"dataset:gdb7_3d": "gdb7_3d.sdf", "jtvae-zinc": "jtvae-zinc.mgm", "encoder.mgm": "encoder.mgm"}
-    made |= {name: name for name in ("gin.mgm", "folded.sdf", "open.sdf", "traj.npz")}
+    made |= {name: name for name in ("gin.mgm", "folded.sdf", "open.sdf", "traj.npz", "old.parquet", "library.smi")}
     simulate("CCCC", steps=1600, every=10, equilibrate=100).save(folder / "traj.npz")
     return found | {name: str(folder / file) for name, file in made.items()}
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from molgraph.auxiliary.tabular.feature_cache import cached_features
 from molgraph.auxiliary.tabular.table_featuriser import DESCRIPTORS, Choice, TableFeaturiser, featurisers_of
-from molgraph.base.errors import DamagedModelError, MissingColumnError, ModelFileError, UsageError
+from molgraph.base.errors import BadValueError, DamagedModelError, MissingColumnError, ModelFileError, UsageError
 from molgraph.base.paths import store_folder
 from molgraph.data.table import UNREADABLE, Table
+from molgraph.embed.encoder import MoleculeEncoder
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,14 @@ class Features:
 
     Args:
         choice: ``morgan`` (bits); ``morgan+descriptors``; or ``maplight``: counts of Morgan and Avalon environments,
-            ErG and 200 descriptors (Notwell and Wood 2023, arXiv:2310.00174).
+            ErG and 200 descriptors (Notwell and Wood 2023, arXiv:2310.00174); ``vectors``, those of the
+            encoder and the table's own columns alone.
         radius: of the Morgan fingerprint.
         n_bits: of the Morgan fingerprint, and of Avalon's.
         extra: names of the table's own feature columns.
         fill: float32 [columns that are not bits or counts]: the training rows' median of each, put where a value is
             missing or not finite.
+        encoder: gives each molecule a vector, whose columns stand behind those of the choice; None for none.
 
     Raises:
         UnknownNameError: an unknown choice.
@@ -54,6 +57,7 @@ class Features:
     n_bits: int
     extra: tuple[str, ...] = ()
     fill: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+    encoder: MoleculeEncoder | None = None
 
     def __post_init__(self) -> None:
         featurisers_of(self.choice, self.radius, self.n_bits)
@@ -61,7 +65,10 @@ class Features:
     @property
     def featurisers(self) -> tuple[TableFeaturiser, ...]:
         """What computes the columns, in order, except for those of the table itself."""
-        return featurisers_of(self.choice, self.radius, self.n_bits)
+        known = featurisers_of(self.choice, self.radius, self.n_bits)
+        if self.encoder is None:
+            return known
+        return *known, TableFeaturiser(self.encoder.name, self.encoder.width, self.encoder.vectors)
 
     @property
     def n_counts(self) -> int:
@@ -82,6 +89,9 @@ class Features:
             store: a folder that keeps what is computed, as ``GraphMethod`` has it.
         """
         own = replace(self, extra=tuple(table.feature_names))
+        if not own.width:
+            hint = "name an encoder's file (--descriptors encoder.mgm) or columns (--feature NAME)"
+            raise BadValueError("features=vectors leaves no column to learn from", hint=hint)
         counts, other, rows, status, reason = own._raw(table, threads, store)
         fill = np.zeros(other.shape[1], dtype=np.float32)
         for j, known in enumerate(np.isfinite(other).T):
@@ -102,13 +112,23 @@ class Features:
             "n_bits": self.n_bits,
             "extra": list(self.extra),
             "descriptors": list(DESCRIPTORS.get(self.choice, ())),
+            **({} if self.encoder is None else {"encoder": dict(self.encoder.state().meta)}),
         }
 
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays that rebuild these features, by name."""
+        kept = {} if self.encoder is None else self.encoder.state().arrays
+        return {"fill": self.fill, **{f"encoder.{name}": value for name, value in kept.items()}}
+
     @classmethod
-    def from_meta(cls, meta: Mapping[str, Any], fill: np.ndarray) -> Features:
+    def from_meta(
+        cls, meta: Mapping[str, Any], fill: np.ndarray, encoder: Mapping[str, np.ndarray] | None = None
+    ) -> Features:
         """Rebuild from the values of a model file; raises ``ModelFileError`` where they are not whole."""
         try:
             own = cls(meta["choice"], int(meta["radius"]), int(meta["n_bits"]), tuple(meta["extra"]), fill)
+            if "encoder" in meta:
+                own = replace(own, encoder=MoleculeEncoder.from_state(encoder or {}, meta["encoder"]))
             known = list(meta["descriptors"]) == own.meta()["descriptors"]
         except (KeyError, TypeError, ValueError, UsageError) as error:
             words = f"the model's features are not whole: {error}"
@@ -136,7 +156,7 @@ class Features:
         if self.extra:
             parts.append(self._extra(table)[rows].astype(np.float32))
         n = sum(each.counts for each in self.featurisers)  # those of bits and counts come first
-        counts = np.concatenate(parts[:n], axis=1)
+        counts = np.concatenate([np.empty((len(rows), 0), np.float32), *parts[:n]], axis=1)
         other = np.concatenate([np.empty((len(rows), 0), np.float32), *parts[n:]], axis=1)
         return counts, other, rows, table.status, table.reason
 

@@ -17,10 +17,12 @@ from molgraph.auxiliary.targets import described, whole
 from molgraph.base import progress
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.cores import cores
+from molgraph.base.errors import BadValueError
 from molgraph.base.finite import check_finite
 from molgraph.data.labels import check_targets
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of, restore_unlearned, targets_from_json
+from molgraph.embed.encoder import MoleculeEncoder
 from molgraph.train.archive import refused
 from molgraph.train.outputs import ClassWeights, class_tables
 
@@ -60,6 +62,7 @@ class TabularMethod(Method):
         compares: whether models read Tanimoto similarities to the training rows, in place of the features; these are
             then bits.
         max_rows: the most training rows that are compared with; None for all.
+        descriptors: the file of an encoder whose vectors are features too, where the constructor has it.
         features, radius, n_bits, class_weights, seed, threads, store: those of the constructor, where it has them.
     """
 
@@ -68,6 +71,7 @@ class TabularMethod(Method):
     reads_features = property(lambda self: not self.compares)
     max_rows: int | None = None
     features: Choice = "morgan"
+    descriptors: str = "none"
     radius: int = 2
     n_bits: int = 2048
     class_weights: ClassWeights = None
@@ -78,7 +82,13 @@ class TabularMethod(Method):
 
     def feature_choice(self) -> Features:
         """The features, by this method's parameters."""
-        return Features(self.features, self.radius, self.n_bits)
+        encoder = None
+        if self.descriptors == "rdkit":
+            hint = "-s params.features=morgan+descriptors reads RDKit's; --descriptors FILE.mgm an encoder's vectors"
+            raise BadValueError(f"{self.name} reads no descriptors of the name 'rdkit'", hint=hint)
+        if self.descriptors != "none":
+            encoder = MoleculeEncoder.load(self.descriptors)
+        return Features(self.features, self.radius, self.n_bits, encoder=encoder)
 
     @abstractmethod
     def fit_target(self, data: TargetData) -> TargetModel:
@@ -156,10 +166,12 @@ class TabularMethod(Method):
     def state(self) -> State:
         """The models' arrays, the fill values of the features and what the features are."""
         fitted = self.fitted
-        arrays = {"fill": fitted.features.fill} | ({} if fitted.index is None else {"reference": fitted.index.packed})
+        arrays = fitted.features.arrays() | ({} if fitted.index is None else {"reference": fitted.index.packed})
         for j, model in enumerate(fitted.models):
             arrays |= {} if model is None else {f"target_{j}.{name}": array for name, array in model.arrays().items()}
         meta = described(self, fitted.targets, fitted.unlearned)
+        if "descriptors" in meta["params"]:  # no folder of this machine
+            meta["params"]["descriptors"] = Path(self.descriptors).name
         return State(arrays, meta | {"features": fitted.features.meta(), "notes": list(self.notes)})
 
     @classmethod
@@ -169,11 +181,12 @@ class TabularMethod(Method):
             given = state.meta["params"]  # a file of another version may lack one, or have one that is gone
             params = {name: given[name] for name in cls.param_names() if name in given}
             targets = targets_from_json(state.meta["targets"])
-            features = Features.from_meta(state.meta["features"], np.asarray(state.arrays["fill"]))
+            own = state.by_owner()
+            fill = np.asarray(state.arrays["fill"])
+            features = Features.from_meta(state.meta["features"], fill, own.get("encoder"))
             unlearned = restore_unlearned(state.meta, targets)
             notes = tuple(str(note) for note in state.meta.get("notes", notes_of(unlearned)))
             index = TanimotoIndex.from_arrays(state.arrays, features.n_bits) if cls.compares else None
-            own = state.by_owner()
             stored = [StoredTarget(t, own.get(f"target_{j}", {}), features.width, index) for j, t in enumerate(targets)]
             models = tuple(None if s.target.name in unlearned else cls.target_model.load(s) for s in stored)
             method = cls(**params)

@@ -12,8 +12,8 @@ from molgraph.chem.descriptors import NAMES, Descriptors, rdkit_descriptors
 from molgraph.chem.descriptors200 import NAMES_200, descriptors_200
 from molgraph.chem.fingerprints import ERG_WIDTH, Fingerprints, avalon_counts, erg, morgan
 
-Choice = Literal["morgan", "morgan+descriptors", "maplight"]
-CHOICES = ("morgan", "morgan+descriptors", "maplight")
+Choice = Literal["morgan", "morgan+descriptors", "maplight", "vectors"]
+CHOICES = ("morgan", "morgan+descriptors", "maplight", "vectors")
 DESCRIPTORS: dict[str, tuple[str, ...]] = {"morgan+descriptors": NAMES, "maplight": NAMES_200}
 
 
@@ -57,6 +57,8 @@ def featurisers_of(choice: str, radius: int, n_bits: int) -> tuple[TableFeaturis
     """
     if choice not in CHOICES:
         raise UnknownNameError(f"no features are named {choice!r}", hint=nearest(str(choice), CHOICES))
+    if choice == "vectors":
+        return ()
     counts = choice == "maplight"
     bits = TableFeaturiser(
         f"morgan{'-counts' * counts}-{radius}-{n_bits}",

@@ -1,0 +1,163 @@
+"""Find the molecules of a library that are nearest to a query, by the vectors of an encoder or by fingerprints."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from molgraph.base.cores import cores
+from molgraph.base.errors import BadValueError, ConflictError, EmptyError, MissingOptionError
+from molgraph.base.progress import bar
+from molgraph.chem.fingerprints import morgan
+from molgraph.chem.tanimoto import BitTable
+from molgraph.data.content import entity_texts
+from molgraph.data.read import iter_rows
+from molgraph.embed.csls import CSLS
+from molgraph.embed.encoder import encoder_model
+from molgraph.embed.search import Best, Similarity, add_block, unit
+from molgraph.embed.vectors import Rows, check_width, holds_vectors, joined, vector_blocks
+from molgraph.train.model import Model
+from molgraph.train.modelfile import load_model
+from molgraph.train.pipelined_predict import predict_tables
+from molgraph.train.stream import CHUNK_ROWS, count_rows
+
+FINGERPRINT, BITS = "fingerprint", 2048
+COLUMNS = ("query_id", "query", "rank", "id", "smiles", "similarity", "reason")
+
+
+def nearest(
+    query: Any,
+    library: Any,
+    *,
+    by: Model | str | os.PathLike[str] | None = None,
+    k: int = 10,
+    csls: bool = False,
+    threads: int | None = None,
+    **columns: Any,
+) -> pd.DataFrame:
+    """Find the k rows of a library that are most similar to each query; the search is exact.
+
+    The library is read in blocks, so that memory does not grow with it. Molecules are compared by the cosine of their
+    vectors, or by the Tanimoto similarity of Morgan fingerprints (radius 2, 2,048 bits).
+
+    Args:
+        query: molecules in any form that ``Model.predict`` takes, or vectors: what ``molgraph.embed`` returns or
+            writes, or float [n, d].
+        library: molecules or vectors.
+        by: the encoder that makes vectors of molecules (a model or its file), or ``fingerprint``, which is the default
+            where neither side is a file of vectors.
+        k: rows for each query.
+        csls: lower the similarity of hubs, rows that are near to many queries (cross-domain similarity local scaling,
+            Conneau et al. 2018, equation 6); there must be several queries.
+        threads: CPU threads; None for all.
+        columns: ``smiles`` and ``id``, the columns of both tables.
+
+    Returns:
+        Columns query_id, query, rank, id, smiles, similarity (and csls), reason: k rows for each query, the nearest
+        first; a query that has no vector is one row with its reason.
+
+    Raises:
+        UsageError: vectors and molecules without an encoder; ``k`` below 1. DataError: vectors of two widths.
+
+    Example:
+        >>> import molgraph
+        >>> found = molgraph.nearest(["CCO"], ["c1ccccc1", "CCCO", "not a molecule"], k=1)
+        >>> found[["query", "smiles"]].values.tolist()
+        [['CCO', 'CCCO']]
+    """
+    if k < 1:
+        raise BadValueError(f"k is {k}, expected 1 or more", hint="as in -k 10")
+    ready = holds_vectors(query), holds_vectors(library)
+    if any(ready) and not all(ready) and by in (None, FINGERPRINT):
+        words = "one side holds vectors and the other molecules, which need the same encoder"
+        raise MissingOptionError(words, hint="name its file: --by encoder.mgm")
+    if all(ready) and by is not None:
+        raise ConflictError(f"both sides hold vectors already, and by={by} would make others", hint="leave it out")
+    prints = not any(ready) and by in (None, FINGERPRINT)
+    encoder = None if prints or by is None else encoder_model(by if isinstance(by, Model) else load_model(by))
+    how: dict[str, Any] = {"encoder": encoder, "threads": threads, "columns": columns}
+    asked = joined([*_blocks(query, **how)])
+    if not len(asked):
+        raise EmptyError("there is no query", hint="give one molecule at least")
+    return _search(asked, library, k, csls, prints, how)
+
+
+def _search(asked: Rows, library: Any, k: int, csls: bool, prints: bool, how: dict[str, Any]) -> pd.DataFrame:
+    able = np.flatnonzero(asked.ok)
+    best, local = Best(len(able), k), CSLS(len(able)) if csls else None
+    table, queries = BitTable(asked.x[able]) if prints else None, unit(asked.x[able])
+    kept, start = [], 0
+    with bar("searching", total=count_rows(library)) as progress:
+        for block in _blocks(library, **how):
+            check_width(asked, block)
+            similarity = _cosines(queries, block.x) if table is None else _tanimoto(table, block.x)
+            if local is not None:
+                similarity = local.scaled(similarity, block.ok)
+            before = best.row.copy()
+            add_block(best, similarity, block.ok, start)
+            kept.append(_named(block, start, before, best.row))
+            start += len(block)
+            progress.advance(len(block))
+    names = {row: each for part in kept for row, each in part.items()}
+    return _frame(asked, able, best, local, names)
+
+
+def _cosines(queries: np.ndarray, x: np.ndarray) -> Similarity:
+    rows_of = unit(x)
+    return lambda rows: queries @ rows_of[rows].T
+
+
+def _tanimoto(queries: BitTable, x: np.ndarray) -> Similarity:
+    bits = BitTable(x, like=queries)
+    return lambda rows: queries.similarity(bits.take(rows))
+
+
+def _blocks(source: Any, encoder: Model | None, threads: int | None, columns: dict[str, Any]) -> Iterator[Rows]:
+    """Rows of a source with their vectors, or with their fingerprints where there is no encoder."""
+    if holds_vectors(source):
+        yield from vector_blocks(source)
+        return
+    if encoder is None:
+        for rows in iter_rows(source, chunk_rows=CHUNK_ROWS, **columns):
+            table = rows.table
+            table.check_one_molecule(FINGERPRINT)
+            texts = table.smiles
+            made = morgan([text if isinstance(text, str) else "" for text in texts], 2, BITS, threads=cores(threads))
+            reason = np.where(table.ok, made.reasons, table.reason).astype(object)
+            yield Rows(table.ids, np.array([str(t or "") for t in texts], dtype=object), made.x, reason)
+        return
+    encoder.method.set_params(threads=threads)
+    pieces = (each.table for each in iter_rows(source, chunk_rows=CHUNK_ROWS, **encoder.how_read(columns)))
+    many = (count_rows(source) or 0) > CHUNK_ROWS
+    for table, found in predict_tables(encoder, ((each, each) for each in pieces), many=many):
+        x = np.where(found.ok[:, None], found.value, 0).astype(np.float32)
+        reason = np.where(found.ok, "", np.where(found.reason == "", "no vector", found.reason)).astype(object)
+        yield Rows(found.ids, entity_texts(table.entities[0]), x, reason)
+
+
+def _named(block: Rows, start: int, before: np.ndarray, after: np.ndarray) -> dict[int, tuple[str, str]]:
+    """Id and text of the rows of a block that are among the best."""
+    rows = np.setdiff1d(after[after >= start], before)
+    return {int(row): (str(block.ids[row - start]), str(block.texts[row - start])) for row in rows}
+
+
+def _frame(
+    asked: Rows, able: np.ndarray, best: Best, local: CSLS | None, names: dict[int, tuple[str, str]]
+) -> pd.DataFrame:
+    place = {int(row): i for i, row in enumerate(able)}
+    values, score = (best.score, best.score) if local is None else local.values(best)
+    lines: list[tuple[Any, ...]] = []
+    for row in range(len(asked)):
+        head = (str(asked.ids[row]), str(asked.texts[row]))
+        if (i := place.get(row)) is None:
+            lines.append((*head, None, "", "", None, None, str(asked.reason[row])))
+            continue
+        for rank, found in enumerate(best.row[i][best.row[i] >= 0].tolist()):
+            lines.append((*head, rank + 1, *names[found], score[i, rank], values[i, rank], ""))
+    frame = pd.DataFrame(lines, columns=[*COLUMNS[:-1], "csls", "reason"])
+    frame["rank"] = frame["rank"].astype("Int64")
+    return frame if local is not None else frame.drop(columns="csls")
