@@ -60,7 +60,7 @@ class Linear(TabularMethod):
 
     Args:
         alpha: the strength of the penalty.
-        features: ``morgan+descriptors``, ``morgan``, ``maplight`` or ``vectors``.
+        features: ``morgan+descriptors``, ``morgan``, ``morgan-counts``, ``maplight`` or ``vectors``.
         descriptors: an encoder's file (.mgm), whose vectors are features too; ``none`` for none.
         radius: of the fingerprint.
         n_bits: of the fingerprint.

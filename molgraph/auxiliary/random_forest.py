@@ -40,7 +40,7 @@ class RandomForest(TabularMethod):
 
     Args:
         n_estimators: trees.
-        features: ``morgan+descriptors``, ``morgan``, ``maplight`` or ``vectors``.
+        features: ``morgan+descriptors``, ``morgan``, ``morgan-counts``, ``maplight`` or ``vectors``.
         descriptors: an encoder's file (.mgm), whose vectors are features too; ``none`` for none.
         radius: of the fingerprint.
         n_bits: of the fingerprint.

@@ -49,7 +49,7 @@ class XGBoost(TabularMethod):
         colsample: share of the columns that each tree may use.
         reg_lambda: L2 penalty on the leaves' values.
         max_bin: number of thresholds tried for each column.
-        features: ``morgan+descriptors``, ``morgan``, ``maplight`` or ``vectors``.
+        features: ``morgan+descriptors``, ``morgan``, ``morgan-counts``, ``maplight`` or ``vectors``.
         descriptors: an encoder's file (.mgm), whose vectors are features too; ``none`` for none.
         radius: of the fingerprint.
         n_bits: of the fingerprint.

@@ -38,9 +38,9 @@ class Features:
     """The features that a method uses, and the values that fill their gaps.
 
     Args:
-        choice: ``morgan`` (bits); ``morgan+descriptors``; or ``maplight``: counts of Morgan and Avalon environments,
-            ErG and 200 descriptors (Notwell and Wood 2023, arXiv:2310.00174); ``vectors``, those of the
-            encoder and the table's own columns alone.
+        choice: ``morgan`` (bits); ``morgan-counts``; ``morgan+descriptors``; ``maplight``: counts of Morgan and Avalon
+            environments, ErG and 200 descriptors (Notwell and Wood 2023, arXiv:2310.00174); or ``vectors``, those of
+            the encoder and the table's own columns alone.
         radius: of the Morgan fingerprint.
         n_bits: of the Morgan fingerprint, and of Avalon's.
         extra: names of the table's own feature columns.

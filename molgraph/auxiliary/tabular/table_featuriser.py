@@ -12,8 +12,8 @@ from molgraph.chem.descriptors import NAMES, Descriptors, rdkit_descriptors
 from molgraph.chem.descriptors200 import NAMES_200, descriptors_200
 from molgraph.chem.fingerprints import ERG_WIDTH, Fingerprints, avalon_counts, erg, morgan
 
-Choice = Literal["morgan", "morgan+descriptors", "maplight", "vectors"]
-CHOICES = ("morgan", "morgan+descriptors", "maplight", "vectors")
+Choice = Literal["morgan", "morgan-counts", "morgan+descriptors", "maplight", "vectors"]
+CHOICES = ("morgan", "morgan-counts", "morgan+descriptors", "maplight", "vectors")
 DESCRIPTORS: dict[str, tuple[str, ...]] = {"morgan+descriptors": NAMES, "maplight": NAMES_200}
 
 
@@ -59,14 +59,14 @@ def featurisers_of(choice: str, radius: int, n_bits: int) -> tuple[TableFeaturis
         raise UnknownNameError(f"no features are named {choice!r}", hint=nearest(str(choice), CHOICES))
     if choice == "vectors":
         return ()
-    counts = choice == "maplight"
+    counts = choice in ("maplight", "morgan-counts")
     bits = TableFeaturiser(
         f"morgan{'-counts' * counts}-{radius}-{n_bits}",
         n_bits,
         lambda texts, n: morgan(texts, radius, n_bits, counts, threads=n),
         counts=True,
     )
-    if choice == "morgan":
+    if choice in ("morgan", "morgan-counts"):
         return (bits,)
     if choice == "morgan+descriptors":
         return bits, TableFeaturiser("descriptors", len(NAMES), lambda texts, n: rdkit_descriptors(texts, workers=n))
