@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float, Int
@@ -78,9 +78,11 @@ class VectorQuantisation(CodeBottleneck):
         self.beta, above = beta, d // 2 if levels == 2 else 0
         widths = [above, d - above] if above else [d]  # the group's first
         self.widths, self.columns = widths, [parts_of(width, parts) for width in widths]
-        self.linears = nn.ModuleList([nn.Linear(d_in + above * (i > 0), width) for i, width in enumerate(widths)])
-        how = {"decay": decay, "dead": dead, "ema": ema}
-        self.books = nn.ModuleList(Codebook(n_codes, w // n, **how) for w, n in zip(widths, self.columns, strict=True))
+        self.linears: Any = nn.ModuleList([nn.Linear(d_in + above * (i > 0), width) for i, width in enumerate(widths)])
+        how: dict[str, Any] = {"decay": decay, "dead": dead, "ema": ema}
+        self.books: Any = nn.ModuleList(
+            Codebook(n_codes, w // n, **how) for w, n in zip(widths, self.columns, strict=True)
+        )
         self.with_prior(n_codes, sum(self.columns))
 
     def quantise(self, h: Float[Tensor, "n d_in"], group: Int[Tensor, " n"] | None = None) -> Quantised:

@@ -45,7 +45,8 @@ class GradientFeatures(nn.Module):
             return network.answer(encoded, sample), encoded[0].graphs
 
         theta = {name: network.encoder.get_parameter(name).detach() for name in self.names}
-        (_, h), (change, _) = torch.func.jvp(outputs, (theta,), (dict(zip(self.names, self.w_2, strict=True)),))
+        found: Any = torch.func.jvp(outputs, (theta,), (dict(zip(self.names, self.w_2, strict=True)),))
+        (_, h), (change, _) = found
         return change, h.detach()
 
     def add(self, network: Any, args: Any, found: Any) -> Any:
@@ -105,7 +106,7 @@ class GradientFeaturesModel(Callback):
             hint = "choose a head such as params.head=perceptron"
             raise UnsupportedError("gradient-features reads the states of rows, and the head those of atoms", hint=hint)
         matrices = [(name, value) for name, value in network.encoder.named_parameters() if value.ndim == 2]
-        d_out = network.head.layers[-1].out_features
+        d_out: Any = network.head.layers[-1].out_features
         network.parts[PART] = GradientFeatures(dict(matrices[-self.last :]), network.d_state, d_out)
         network.register_forward_hook(network.parts[PART].add)
 

@@ -90,11 +90,11 @@ def mixed(weight: Tensor, start: Tensor, p: float) -> Tensor:
 def weights_replaced(network: nn.Module, values: Mapping[str, Tensor]) -> Iterator[None]:
     """Other tensors in the place of parameters of those names within the block, through which gradients flow back."""
     places = [(network.get_submodule(name.rpartition(".")[0]), name.rpartition(".")[2]) for name in values]
-    kept = [module._parameters[key] for module, key in places]
+    kept: list[Any] = [module._parameters[key] for module, key in places]
     try:
         for (module, key), value in zip(places, values.values(), strict=True):
             module._parameters[key] = value  # type: ignore[assignment] # in its place, so that the order stays
         yield
     finally:
-        for (module, key), value in zip(places, kept, strict=True):
-            module._parameters[key] = value
+        for (module, key), own in zip(places, kept, strict=True):
+            module._parameters[key] = own
