@@ -78,8 +78,7 @@ def pretrain(
     tasks = get("objective", method.objective).tasks
     what = f"an encoder {'and head ' * tasks}pretrained by {method.objective}"
     model, table = learn_corpus(data, config, method, what, workdir)
-    if tasks:  # it knows values of these molecules, which whoever tests on them has to know
-        model.trained_on = distinct(molecule_hashes(table))
+    model.trained_on = distinct(molecule_hashes(table))  # a model that starts here says which of its own rows these are
     return model
 
 

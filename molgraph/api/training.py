@@ -48,6 +48,7 @@ from molgraph.data.target_json import notes_of
 from molgraph.evaluate import metrics
 from molgraph.evaluate.payoff import Payoff, payoffs
 from molgraph.evaluate.sides import Gap, gaps
+from molgraph.train.model import Model
 from molgraph.train.modelfile import load_start
 from molgraph.train.preparation import workers_for
 from molgraph.train.training_molecules import molecule_hashes
@@ -142,7 +143,7 @@ def train(
     if divided.leaks:
         logger.warning("%s, such as: %s", divided.leak_sentence, divided.leaks[0])
     hashes, before = molecule_hashes(clean), learnt_before(config)
-    if known := known_words(hashes, divided, before, config.model.init):
+    if known := known_words(hashes, divided, config.model.init):
         logger.warning(known)
         table = replace(table, notes=(*table.notes, known))
     parts = [clean.take(rows) for rows in (divided.train, divided.valid, divided.test)]
@@ -193,17 +194,30 @@ def paid(config: RunConfig, runs: Sequence[MethodRun], test: Table) -> tuple[Pay
 def learnt_before(config: RunConfig) -> np.ndarray:
     """Hashes of the molecules whose labels the model learnt that the training starts from; none without one."""
     start = None if config.model.init is None else load_start(config.model.init)
-    known = None if start is None else start.trained_on
+    known = None if start is None or not knows_values(start) else start.trained_on
     return np.zeros(0, np.uint64) if known is None else known
 
 
-def known_words(hashes: np.ndarray, divided: Split, before: np.ndarray, init: str | None) -> str:
-    """How many valid and test rows the model had learnt that the training starts from; empty where none."""
-    counts = {part: int(np.isin(hashes[getattr(divided, part)], before).sum()) for part in ("valid", "test")}
+def knows_values(start: Model) -> bool:
+    """Whether a model has learnt values of molecules, and not their structures alone."""
+    objective = getattr(start.method, "objective", None)
+    return bool(start.targets) or (objective is not None and bool(get("objective", objective).tasks))
+
+
+def known_words(hashes: np.ndarray, divided: Split, init: str | None) -> str:
+    """How many valid and test rows hold molecules of the model that the training starts from; empty where none."""
+    start = None if init is None else load_start(init)
+    if start is None or start.trained_on is None:
+        return ""
+    counts = {part: int(np.isin(hashes[getattr(divided, part)], start.trained_on).sum()) for part in ("valid", "test")}
     if not any(counts.values()):
         return ""
     rows = " and ".join(f"{n:,} of {len(getattr(divided, part)):,} {part} rows" for part, n in counts.items() if n)
-    return f"{rows} hold molecules whose values {init} learnt from: the scores flatter the model that starts from it"
+    if knows_values(start):
+        return (
+            f"{rows} hold molecules whose values {init} learnt from: the scores flatter the model that starts from it"
+        )
+    return f"{rows} hold molecules that {init} was pretrained on, without their values"
 
 
 def run_folder(workdir: str | Path | None, config: RunConfig, divided: Split) -> Path | None:
