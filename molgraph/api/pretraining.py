@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from molgraph.train.model import Model
 from molgraph.train.training_molecules import distinct, molecule_hashes
 
 logger = logging.getLogger("molgraph")
+EARLY = "early.mgm"  # in the working folder
 
 
 @takes(PRETRAIN_KEYWORDS)
@@ -54,7 +56,8 @@ def pretrain(
             ``{"objective.rate": 0.25}``.
         **options
         recipe: a recipe or its TOML file; keywords given beside it override it.
-        workdir: a folder for what a resume needs; the same call goes on there after a kill.
+        workdir: a folder for what a resume needs; the same call goes on there after a kill. The encoder as it was
+            after the best epoch so far is ``early.mgm`` there, and can be used at once.
 
     Returns:
         The encoder as a model without targets; ``save`` it. ``model.method.curves`` has the losses by epoch.
@@ -100,22 +103,35 @@ def learn_corpus(
     left = left_out_notes(divided)
     for note in left:
         logger.info(note)
+
+    def made(*notes: str) -> Model:
+        card = ModelCard(
+            name=learner.model_name,
+            what=what,
+            n_train=learner.n_learned[0] if learner.n_learned else len(divided.train),
+            n_valid=learner.n_learned[1] if learner.n_learned else len(divided.valid),
+            split=divided.splitter,
+            split_hash=divided.hash,
+            recipe=json.loads(config.to_json()),
+            notes=(*table.notes, *left, *learner.notes, *notes),
+        )
+        return Model(learner, targets=(), standardiser=config.data.standardise, card=card)
+
+    if isinstance(learner, GraphMethod) and workdir is not None:
+        learner.early = partial(write_early, made, learner, Path(workdir) / EARLY)
     learner.fit(
         clean.take(np.concatenate([divided.train, divided.test])),
         clean.take(divided.valid) if len(divided.valid) else None,
         workdir=run_folder(workdir, config, divided),
     )
-    card = ModelCard(
-        name=learner.model_name,
-        what=what,
-        n_train=learner.n_learned[0] if learner.n_learned else len(divided.train),
-        n_valid=learner.n_learned[1] if learner.n_learned else len(divided.valid),
-        split=divided.splitter,
-        split_hash=divided.hash,
-        recipe=json.loads(config.to_json()),
-        notes=(*table.notes, *left, *learner.notes),
-    )
-    return Model(learner, targets=(), standardiser=config.data.standardise, card=card), clean
+    return made(), clean
+
+
+def write_early(made: Callable[[str], Model], method: GraphMethod, path: Path) -> None:
+    """Write the encoder as it is after an epoch, so that it can be used while the training goes on."""
+    if not path.exists():
+        logger.info("the encoder so far, which can be used already: %s", path)
+    made(f"written while its training went on, after epoch {method.best_epoch}").save(path)
 
 
 def left_out_notes(split: Split) -> tuple[str, ...]:

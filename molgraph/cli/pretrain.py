@@ -32,18 +32,20 @@ def pretrain(
 ) -> None:
     """Learn an encoder, with or without targets, for models to start from.
 
-    The objective masked-atoms hides some atoms of each molecule and trains the
-    encoder to predict their elements. The objective infograph trains it to tell,
-    by the vector of a molecule, its atoms from those of other molecules. The
-    objective maml takes each target, such as an assay, as a task, and learns an
-    encoder and a head that adapt to a new task in a few steps. A random
-    twentieth of the rows picks the best epoch. A run that was stopped goes on
-    when the same command is given again.
+    Objectives (molgraph models --kind objective): descriptors learns what RDKit
+    computes, contrast matches two views of a molecule, masked-atoms hides atoms
+    and predicts their elements, infograph matches atoms with their molecule,
+    grover predicts contexts and functional groups; maml takes each target, such
+    as an assay, as a task, and learns an encoder and a head that adapt to a new
+    one in a few steps. A random twentieth of the rows picks the best epoch. A
+    run that was stopped goes on when the same command is given again; meanwhile
+    OUT.work/early.mgm is the encoder so far.
 
     Examples:
         molgraph pretrain library.smi -o encoder.mgm
         molgraph pretrain dataset:zinc250k -m gin --epochs 5 -o gin.mgm
-        molgraph pretrain library.smi -m gin --objective infograph -o encoder.mgm
+        molgraph pretrain library.smi --objective descriptors --callback probe
+        molgraph pretrain library.smi -m gin --objective contrast --views mask+drop
         molgraph pretrain library.csv --objective "masked-atoms(rate=0.25)"
         molgraph finetune encoder.mgm assay.csv -t pIC50 -o assay.mgm
         molgraph embed encoder.mgm library.smi -o vectors.parquet

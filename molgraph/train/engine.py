@@ -24,7 +24,7 @@ from molgraph.train import checkpoint
 from molgraph.train.callback import make_callbacks
 from molgraph.train.checkpoint import CURVES, Progress
 from molgraph.train.episodes import EpisodeSampler
-from molgraph.train.learner import Fitted, Learned, Learner, TrainingConfig
+from molgraph.train.learner import Early, Fitted, Learned, Learner, TrainingConfig
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.optimizers import make_optimizer, stretched
 from molgraph.train.phases import Timeline, decay_groups
@@ -197,6 +197,8 @@ class Fit:
         since = max(now.best_epoch, self.phases.last - 1)  # no phase is left out, and the last one has its patience
         waits = how.patience is None or self.valid is None or now.epoch - since < how.patience
         now.done = last or not waits
+        if self.plan.early is not None and now.best_epoch == now.epoch and not now.done and self.fabric.is_global_zero:
+            self.plan.early(now.best, pd.DataFrame(now.curves), now.best_epoch + 1)
         now.epoch, now.position, now.total, now.count, now.seconds, now.parts = now.epoch + 1, 0, 0.0, 0, 0.0, {}
         wrong, best = now.best_score
         label, at, best = (
@@ -266,12 +268,14 @@ def fit_network(
     *,
     workdir: Path | None,
     label: str,
+    early: Early | None = None,
 ) -> Fitted:
     """Train a network, and leave it on the CPU with the weights of its best epoch.
 
     The network has a method ``prepare(sample)``, which makes a batch's index work ahead. ``params`` are those of
     gradient descent, ``seed``, ``device``, ``precision``, ``checkpoint_seconds``, and, where there are several,
-    ``devices`` and ``strategy``; ``prints`` is the fingerprint that a checkpoint in ``workdir`` must have.
+    ``devices`` and ``strategy``; ``prints`` is the fingerprint that a checkpoint in ``workdir`` must have. ``early``
+    is called after each epoch that was the best so far, but for the last.
     """
     folder = None if workdir is None else Path(workdir)
     if folder is not None:
@@ -279,9 +283,8 @@ def fit_network(
     how = GradientDescent.model_construct(**{name: params[name] for name in GRADIENT_DESCENT if name in params})
     objective.check_parts(how, len(train), len(valid or ()))
     learner = Learner(network, objective, make_callbacks(how.callback))
-    plan = TrainingConfig(
-        how, params["seed"], params["checkpoint_seconds"], folder, prints, label, objective.least_rows
-    )
+    rest = (folder, prints, label, objective.least_rows, early)
+    plan = TrainingConfig(how, params["seed"], params["checkpoint_seconds"], *rest)
     several = (params.get("devices", 1), params.get("strategy", "auto"))
     learner.begin()
     unused = objective.unused_parameters or len(learner.turns()) > 1 or bool(how.callback)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,8 @@ from molgraph.base.recipe_keys import GradientDescent
 from molgraph.train.callback import Callback, Compute
 from molgraph.train.objective import Loss, Objective, StepState
 
+Early = Callable[[Mapping[str, torch.Tensor], pd.DataFrame, int], None]  #: weights, curves, number of the best epoch
+
 
 @dataclass(frozen=True)
 class TrainingConfig:
@@ -29,6 +31,7 @@ class TrainingConfig:
     prints: dict[str, str]
     label: str = "training"
     least_rows: int = 1  # that a batch needs
+    early: Early | None = None  # called after each epoch that was the best so far, but for the last
 
 
 class Learned(NamedTuple):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
@@ -18,31 +17,27 @@ from molgraph.base.cores import cores
 from molgraph.base.errors import NotFittedError, UnsupportedError
 from molgraph.base.options import fill, keywords, takes
 from molgraph.base.parameters import check_params
-from molgraph.base.paths import store_folder
 from molgraph.base.ranges import Count, NotNegative, Probability
 from molgraph.base.recipe_keys import DEFAULTS, TrainingSection
 from molgraph.base.registry import register
 from molgraph.base.resources import model_path
 from molgraph.base.search_space import Categorical, Float, Space
-from molgraph.base.seeds import derive
 from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.table import Table
-from molgraph.data.target_json import notes_of
 from molgraph.data.view import make_views
 from molgraph.train.archive import refused
 from molgraph.train.callback import as_trained, make_callbacks
 from molgraph.train.engine import fit_network
+from molgraph.train.fitting import fit_method
 from molgraph.train.inference import FittedNetworks, predict_networks
 from molgraph.train.inputs import Input, encoder_names, trial_inputs
-from molgraph.train.large_graphs import refuse_large
 from molgraph.train.modelfile import load_start
 from molgraph.train.network import Network, build_network
-from molgraph.train.objective import make_objective, what_is_read, with_parts
+from molgraph.train.objective import make_objective, with_parts
 from molgraph.train.optimizers import check_optimizer, make_optimizer
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import prepare
 from molgraph.train.pretraining import Start, state_outputs
-from molgraph.train.rdkit_features import with_rdkit_features
 from molgraph.train.restore import (
     restore_fitted,
     restore_history,
@@ -51,11 +46,10 @@ from molgraph.train.restore import (
     stored_params,
     stored_weights,
 )
-from molgraph.train.runtime import check_precision, resolve_device, torch_settings
+from molgraph.train.runtime import check_precision, resolve_device
 from molgraph.train.view_mean import mean_over_views
 
 OPTIONS = keywords(TrainingSection, leave=("ensemble", "baseline", "compare", "seed"))
-logger = logging.getLogger("molgraph")
 
 
 @register("method", "graph", summary="a graph encoder and a head, trained by gradient descent")
@@ -93,6 +87,8 @@ class GraphMethod(Method):
     small = MappingProxyType({"epochs": 2, "head_width": 8, "batch_size": 16})
     uses_valid = True
     gradient_descent = True
+    #: called after each epoch that was the best so far, with the method as it would be if it ended there
+    early: Callable[[], None] | None = None
 
     @takes(OPTIONS)
     def __init__(
@@ -159,34 +155,7 @@ class GraphMethod(Method):
             Interrupted: Ctrl-C; its message says where the checkpoint is.
         """
         self.check()
-        start = self.start()
-        recipe = {k: v for k, v in self.get_params().items() if k not in self.run_only}
-        recipe |= {"init": None if start is None else start.digest, "defaults": stored_defaults(self)}
-        cache = None if self.store is None else store_folder(self.store)
-        how = (self.encoder, self.inputs, self.class_weights, recipe, cache, self.threads)
-        reads = what_is_read(self.objective, self.params or {}, views=self.views, descriptors=self.descriptors)
-        if self.descriptors == "rdkit":
-            table = with_rdkit_features(table, workers=self.threads)
-            valid = None if valid is None else with_rdkit_features(valid, workers=self.threads)
-        reads |= {"folder": cache or workdir, "specs": None if start is None else start.specs}
-        made = prepare(table, valid, *how, **reads)
-        heads = registry.get("objective", self.objective).heads(made.outputs)
-        with torch_settings(self.threads, derive(self.seed, "weights")):
-            network = self.build(made.inputs, d_extra=len(made.descriptors.names), targets=heads.targets)
-            refuse_large(network, made.inputs, [(made.train, table), (made.valid, valid)])
-            network.measure(made.train.stores)
-            started = [] if start is None else [start.copy_into(network, made.inputs, heads)]
-            learns = make_objective(self.objective, self.params or {}, network, made.inputs, made.outputs)
-            data = (made.train, made.valid, self.get_params(), made.prints)
-            for note in (*made.notes, *started):
-                if note not in notes_of(made.outputs.unlearned):  # said once by the run, not by each method
-                    logger.info(note)
-            label = f"training {self.encoder}"
-            self.curves, self.best_epoch, told = fit_network(network, learns, *data, workdir=workdir, label=label)
-        self.predicts = learns.labelled
-        outputs = heads if heads.targets else state_outputs(network.d_state)
-        self.fitted = FittedNetworks(network.eval(), outputs, made.descriptors, made.inputs)
-        self.notes = (*made.notes, *started, *told)
+        fit_method(self, table, valid, workdir)
         return self
 
     def predict(self, table: Table) -> Prediction:

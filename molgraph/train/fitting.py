@@ -1,0 +1,82 @@
+"""Fit a graph method: featurise the rows, build the network and the objective, and train."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from torch import Tensor
+
+from molgraph.base.paths import store_folder
+from molgraph.base.registry import get
+from molgraph.base.seeds import derive
+from molgraph.data.table import Table
+from molgraph.data.target_json import notes_of
+from molgraph.train.engine import fit_network
+from molgraph.train.inference import FittedNetworks
+from molgraph.train.large_graphs import refuse_large
+from molgraph.train.network import Network
+from molgraph.train.objective import make_objective, what_is_read
+from molgraph.train.preparation import prepare
+from molgraph.train.pretraining import state_outputs
+from molgraph.train.rdkit_features import with_rdkit_features
+from molgraph.train.restore import stored_defaults
+from molgraph.train.runtime import torch_settings
+
+if TYPE_CHECKING:
+    from molgraph.train.method import GraphMethod
+
+logger = logging.getLogger("molgraph")
+
+
+def fit_method(method: GraphMethod, table: Table, valid: Table | None, workdir: Path | None) -> None:
+    """Train a checked method on a table; it has its network, curves, best epoch and notes then.
+
+    Raises:
+        DataError: nothing can be learned from the table, or the folder's checkpoint is another fit's.
+        Interrupted: Ctrl-C.
+    """
+    start, params = method.start(), method.params or {}
+    recipe = {k: v for k, v in method.get_params().items() if k not in method.run_only}
+    recipe |= {"init": None if start is None else start.digest, "defaults": stored_defaults(method)}
+    cache = None if method.store is None else store_folder(method.store)
+    reads = what_is_read(method.objective, params, views=method.views, descriptors=method.descriptors)
+    if method.descriptors == "rdkit":
+        table = with_rdkit_features(table, workers=method.threads)
+        valid = None if valid is None else with_rdkit_features(valid, workers=method.threads)
+    reads |= {"folder": cache or workdir, "specs": None if start is None else start.specs}
+    how = (method.encoder, method.inputs, method.class_weights, recipe, cache, method.threads)
+    made = prepare(table, valid, *how, **reads)
+    heads = get("objective", method.objective).heads(made.outputs)
+    with torch_settings(method.threads, derive(method.seed, "weights")):
+        network = method.build(made.inputs, d_extra=len(made.descriptors.names), targets=heads.targets)
+        refuse_large(network, made.inputs, [(made.train, table), (made.valid, valid)])
+        network.measure(made.train.stores)
+        started = [] if start is None else [start.copy_into(network, made.inputs, heads)]
+        learns = make_objective(method.objective, params, network, made.inputs, made.outputs)
+        for note in (*made.notes, *started):
+            if note not in notes_of(made.outputs.unlearned):  # said once by the run, not by each method
+                logger.info(note)
+
+        def keep(network: Network, curves: pd.DataFrame, best_epoch: int) -> None:
+            outputs = heads if heads.targets else state_outputs(network.d_state)
+            method.predicts, method.curves, method.best_epoch = learns.labelled, curves, best_epoch
+            method.fitted = FittedNetworks(network.eval(), outputs, made.descriptors, made.inputs)
+
+        def early(weights: Mapping[str, Tensor], curves: pd.DataFrame, best_epoch: int) -> None:
+            copy = deepcopy(network).cpu()
+            copy.load_state_dict(weights)
+            keep(copy, curves, best_epoch)
+            if method.early is not None:
+                method.early()
+
+        data: Any = (made.train, made.valid, method.get_params(), made.prints)
+        label = f"training {method.encoder}"
+        asked = None if method.early is None or method.devices > 1 else early
+        *fitted, told = fit_network(network, learns, *data, workdir=workdir, label=label, early=asked)
+    keep(network, *fitted)
+    method.notes = (*made.notes, *started, *told)
