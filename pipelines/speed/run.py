@@ -34,7 +34,10 @@ HEADLINES = {
     "inference, float32": "inference",
     "`predict` CSV to CSV": "`predict` of 100,000 molecules",
 }  # parts of the names of rows, and their words in the README
-GROUPS = ("data", "model", "zoo", "dimenet", "loading", "predict", "splits", "bench", "jtvae", "jtvae-size", "space")
+GROUPS = (
+    *("data", "model", "zoo", "dimenet", "loading", "predict", "splits", "bench", "jtvae", "jtvae-size", "space"),
+    "pretraining",
+)
 
 
 def measure(groups: list[str]) -> dict[str, dict[str, Any]]:
@@ -60,6 +63,10 @@ def measure(groups: list[str]) -> dict[str, dict[str, Any]]:
         from space_speed import space_speed
 
         rows |= space_speed()
+    if "pretraining" in groups:
+        from pretraining_speed import pretraining_speed
+
+        rows |= pretraining_speed()
     if "predict" in groups:
         from predict_speed import predict_speed
 
