@@ -47,7 +47,7 @@ QUICK = {
 def small(words: list[str]) -> list[str]:
     """The options that make the named members small."""
     text, chosen = " ".join(words), {}
-    if words[0] in ("finetune", "study", "latent", "morph"):  # of a file that is small
+    if words[0] in ("finetune", "study", "latent", "morph") or "--init" in words:  # of a file that is small
         return []
     named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-m", "--model")]
     if any("+" in name for name in named):  # each column has its own
