@@ -76,7 +76,8 @@ def pretrain(
     method = method_of(config)
     assert isinstance(method, GraphMethod), method
     tasks = get("objective", method.objective).tasks
-    what = f"an encoder {'and head ' * tasks}pretrained by {method.objective}"
+    head = tasks and get("objective", method.objective).trains_head
+    what = f"an encoder {'and head ' * head}pretrained by {method.objective}"
     model, table = learn_corpus(data, config, method, what, workdir)
     if tasks:  # it knows values of these molecules, which whoever tests on them has to know
         model.trained_on = distinct(molecule_hashes(table))

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-def barlow_twins(a: Float[Tensor, "n d"], b: Float[Tensor, "n d"], off_diagonal: float = 5e-3) -> Tensor:
+def barlow_twins(a: Float[Tensor, "n d"], b: Float[Tensor, "n d"], off_diagonal: float = 5e-3) -> Float[Tensor, ""]:
     """The correlation of the columns of two views is brought to the identity.
 
     Zbontar et al. 2021, "Barlow Twins", equation 1: ``sum_i (1 - C_ii)^2 + off_diagonal sum_{i != j} C_ij^2``, C being

@@ -20,8 +20,8 @@ class Contrast(NamedTuple):
     """
 
     losses: Float[Tensor, " n"]
-    bound: Tensor
-    ceiling: Tensor
+    bound: Float[Tensor, ""]
+    ceiling: Float[Tensor, ""]
 
 
 def info_nce(
@@ -60,7 +60,7 @@ def info_nce(
 def debiased_info_nce(
     scores: Float[Tensor, "n m"],
     positive: Int[Tensor, " n"],
-    prior: float | Tensor,
+    prior: float,
     least: float,
     excluded: Bool[Tensor, "n m"] | None = None,
 ) -> Contrast:

@@ -10,8 +10,11 @@ from torch import Tensor
 
 
 def gradient_penalty(
-    score: Callable[[Tensor, Tensor], Tensor], x: Float[Tensor, "n d"], y: Float[Tensor, "n d_y"], share: Tensor
-) -> Tensor:
+    score: Callable[[Tensor, Tensor], Tensor],
+    x: Float[Tensor, "n d"],
+    y: Float[Tensor, "n d_y"],
+    share: Float[Tensor, "n 1"],
+) -> Float[Tensor, ""]:
     """How far the gradients of the score are from length 1.
 
     Ozair et al. 2019, "Wasserstein Dependency Measure for Representation Learning": the mean of

@@ -23,8 +23,8 @@ class Whitening(nn.Module):
         momentum: share of a batch in the running means.
     """
 
-    mean: Tensor
-    covariance: Tensor
+    mean: Float[Tensor, " d"]
+    covariance: Float[Tensor, "d d"]
 
     def __init__(self, d: int, momentum: float = 0.1) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Whitening(nn.Module):
             factor = torch.linalg.cholesky(covariance + RIDGE * size * torch.eye(self.d, device=x.device).to(x))
             return torch.linalg.solve_triangular(factor, (x - mean).T, upper=False).T
 
-    def _of_batch(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def _of_batch(self, x: Float[Tensor, "n d"]) -> tuple[Float[Tensor, " d"], Float[Tensor, "d d"]]:
         n, d = x.shape
         if n <= d:
             words = f"{n} rows of {d} numbers cannot be whitened, which takes more rows than numbers"

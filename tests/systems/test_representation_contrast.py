@@ -1,4 +1,4 @@
-"""Contrastive pretraining: InfoNCE and its bound, and its form that is corrected for negatives of the anchor's class."""
+"""Contrastive pretraining: InfoNCE with its bound, and its form with negatives corrected for the anchor's class."""
 
 from __future__ import annotations
 
