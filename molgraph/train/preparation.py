@@ -150,7 +150,7 @@ def prepare(
     named = [*(i.column for i in inputs), *(e.name for e in table.entities if e.kind in kinds_beside(arrays))]
     texts = [entity_texts(each.table.column(name)) for each in (part, rest) if each for name in named]
     extra = "" if train.extra is None else train.extra
-    judged_y: Any = None if held is None or labels is not None else held.y
+    judged_y: Any = None if held is None or (labels is not None and not targets) else held.y
     prints = fingerprint(
         recipe=dict(recipe),
         data=[*texts, part.y, extra, train.weights, [repr(t) for t in table.targets]],
