@@ -83,7 +83,8 @@ def debiased_info_nce(
     mean = (negatives - top[:, None]).exp().sum(dim=1) / n.clamp(min=1)
     g = (mean - prior * (of_positive - top).exp()) / (1 - prior)
     g = torch.maximum(g, (least - top).exp())
-    losses = top + ((of_positive - top).exp() + n * g).log() - of_positive
+    tiny = torch.finfo(s.dtype).tiny  # an anchor without negatives loses nothing
+    losses = F.softplus((n * g).clamp(min=tiny).log() + top - of_positive)
     ceiling = (n + 1).log().mean()
     return Contrast(losses, ceiling - losses.mean(), ceiling)
 
