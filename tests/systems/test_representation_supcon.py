@@ -128,7 +128,9 @@ def test_a_linear_probe_of_held_out_molecules_finds_the_class(off: str, effect: 
             "supcon": molgraph.pretrain(
                 labelled(smiles[:600], labels), model="gin", objective="supcon", params=size, seed=seed, **how
             ),
-            "contrast": molgraph.pretrain(smiles[:600], model="gin", objective="contrast", params=size, seed=seed, **how),
+            "contrast": molgraph.pretrain(
+                smiles[:600], model="gin", objective="contrast", params=size, seed=seed, **how
+            ),
         }
         encoders = {name: model.method.fitted.network.encoder for name, model in made.items()}
         for name, encoder in {**encoders, "untrained": untrained(seed)}.items():
