@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from molgraph.base.errors import ShapeError
 
-RIDGE = 1e-5  # added to the variances, as a share of their mean
+RIDGE = 1e-7  # added to the variances, as a share of their mean
 
 
 class Whitening(nn.Module):
@@ -33,13 +33,19 @@ class Whitening(nn.Module):
         self.register_buffer("covariance", torch.eye(d))
 
     def forward(self, x: Float[Tensor, "n {self.d}"]) -> Float[Tensor, "n {self.d}"]:
-        """Float32 or float64; raises ``ShapeError`` for a batch of no more rows than columns in training."""
+        """Float32 or float64, computed in double precision.
+
+        Raises:
+            ShapeError: a batch of no more rows than columns, in training.
+        """
+        dtype, x = torch.promote_types(x.dtype, torch.float32), x.double()
         with torch.autocast(x.device.type, enabled=False):
-            x = x.to(torch.promote_types(x.dtype, torch.float32))
             mean, covariance = self._of_batch(x) if self.training else (self.mean.to(x), self.covariance.to(x))
             size = covariance.diagonal().mean().detach().clamp(min=1e-12)
-            factor = torch.linalg.cholesky(covariance + RIDGE * size * torch.eye(self.d, device=x.device).to(x))
-            return torch.linalg.solve_triangular(factor, (x - mean).T, upper=False).T
+            factor = torch.linalg.cholesky(
+                covariance + RIDGE * size * torch.eye(self.d, dtype=x.dtype, device=x.device)
+            )
+            return torch.linalg.solve_triangular(factor, (x - mean).T, upper=False).T.to(dtype)
 
     def _of_batch(self, x: Float[Tensor, "n d"]) -> tuple[Float[Tensor, " d"], Float[Tensor, "d d"]]:
         n, d = x.shape

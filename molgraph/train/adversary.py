@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -62,3 +63,28 @@ def perturbed(encoder: nn.Module) -> Iterator[None]:
         encoder.distinct = distinct
         for module, momentum in norms:
             module.momentum = momentum
+
+
+class Changed(NamedTuple):
+    """Vectors of molecules whose features are changed to raise a loss.
+
+    Args:
+        encoder: of graphs.
+        vectors: of the graphs' states.
+        steps, eps: as for ``attack``.
+    """
+
+    encoder: Any
+    vectors: Callable[[Tensor], Tensor]
+    steps: int
+    eps: float
+
+    def __call__(self, graphs: GraphBatch, loss: Callable[[Tensor], Tensor]) -> Tensor:
+        """float [g, d]; ``loss``, of such vectors, is a scalar."""
+
+        def of(changed: GraphBatch) -> Tensor:
+            return self.vectors(self.encoder(changed).graphs)
+
+        with perturbed(self.encoder):
+            by = attack(lambda changed: loss(of(changed)), graphs, self.steps, self.eps)
+            return of(with_features(graphs, graphs.features("atom") + by))

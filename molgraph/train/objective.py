@@ -83,7 +83,8 @@ class Objective(nn.Module):
     labels of rows and is made from their ``Outputs``; one that is not pretrains an encoder and is made from
     ``(network, inputs)``, with ``outputs`` as well where ``tasks`` says that the targets of rows are its tasks.
     ``trains_head``: whether its tasks have a head, which a model that starts from the file has too; ``classes_only``:
-    whether they are classes. ``semi_supervised``: it learns from rows without labels too, is made from ``(network, inputs, outputs)``, and each
+    whether they are classes.
+    ``semi_supervised``: it learns from rows without labels too, is made from ``(network, inputs, outputs)``, and each
     batch of training has as many of them as rows with labels, after these. Its hyper-parameters are keyword arguments
     with defaults (``params.objective.NAME``).
     ``episodes``: what a batch has, where it is support and query of a few tasks (weights float [2, n, t]); then

@@ -14,21 +14,20 @@ from molgraph.base.errors import ConflictError
 from molgraph.base.ranges import Count, NotNegative, Positive, Range, Width
 from molgraph.base.recipe_keys import GradientDescent
 from molgraph.base.registry import register
-from molgraph.data.batch import GraphBatch
 from molgraph.nn.barlow_twins import barlow_twins
 from molgraph.nn.contrastive import Contrast as Contrasted
 from molgraph.nn.contrastive import debiased_info_nce, info_nce
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.wasserstein import gradient_penalty
 from molgraph.nn.whitening import Whitening, whitening_mse
-from molgraph.train.adversary import attack, perturbed, with_features
+from molgraph.train.adversary import Changed
 from molgraph.train.contrast_cards import CARDS
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network, check_one_encoder
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.replay import Replay
 from molgraph.train.samples import Sample
-from molgraph.train.scaffold_labels import ScaffoldLabels, equal_pairs
+from molgraph.train.scaffold_labels import ClassPrior, ScaffoldLabels
 
 
 @register(
@@ -75,7 +74,6 @@ class Contrast(Objective):
     labelled = False
     least_rows = 2
     copies = 2
-    pairs: Tensor
     usual_views = "mask+drop"
     small = MappingProxyType({"width": 8})
 
@@ -109,7 +107,7 @@ class Contrast(Objective):
         self.penalty, self.steps, self.eps, self.weight, self.positive = penalty, adversarial, eps, weight, positive
         d = network.encoder.d_out
         self.project = Perceptron(d, d, width)
-        self.register_buffer("pairs", torch.zeros(2, dtype=torch.float64))  # of one scaffold, and all that were seen
+        self.scaffolds = ClassPrior()
         if loss == "whitening":
             self.whiten, self.least_rows = Whitening(width), width // 2 + 1
         self.replay = None if replay is None else Replay(replay, kept, mix, inputs[0], self.usual_views)
@@ -168,17 +166,8 @@ class Contrast(Objective):
 
     def attacked(self, encoder: Any, z: Tensor, batch: Sample) -> Tensor:
         """float [2 n, width]: the vectors of the molecules with changed features."""
-        graphs = batch.parts[0].batch
-
-        def vectors(changed: GraphBatch) -> Tensor:
-            return self.vectors(encoder(changed).graphs)
-
-        with perturbed(encoder):
-            by = attack(
-                lambda changed: self.against(z.detach(), vectors(changed), batch).losses.sum(),
-                graphs, self.steps, self.eps,
-            )  # fmt: skip
-            return vectors(with_features(graphs, graphs.features("atom") + by))
+        vectors = Changed(encoder, self.vectors, self.steps, self.eps)
+        return vectors(batch.parts[0].batch, lambda near: self.against(z.detach(), near, batch).losses.sum())
 
     def against(self, z: Tensor, near: Tensor, batch: Sample) -> Contrasted:
         """The losses where molecules whose features were changed have the vectors ``near``.
@@ -193,6 +182,4 @@ class Contrast(Objective):
         if not isinstance(self.debias, str):
             return self.debias
         assert batch.y is not None
-        if self.training:
-            self.pairs += equal_pairs(batch.y[: len(batch.y) // 2, 0])
-        return float(self.pairs[0] / self.pairs[1].clamp(min=1))
+        return float(self.scaffolds(batch.y[: len(batch.y) // 2, 0]))
