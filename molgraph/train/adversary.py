@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from molgraph.data.batch import GraphBatch
@@ -47,7 +47,7 @@ def attack(loss: Loss, graphs: GraphBatch, steps: int, eps: float) -> Tensor:
 
 
 @contextmanager
-def perturbed(encoder: nn.Module) -> Iterator[None]:
+def perturbed(encoder: Any) -> Iterator[None]:
     """In which an encoder computes each atom by itself, and leaves the running means of its batch norms as they are.
 
     Batch norms then normalise perturbed atoms by their own means and variances (Ho and Vasconcelos 2020), and predict

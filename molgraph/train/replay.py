@@ -53,8 +53,9 @@ class Replay:
         if not able.all():
             values = values[able]
             store = maker.featurise(list(values), spec=self.read.spec)
+        kind: Any = self.read.kind
         views = tuple(view for view in make_views(self.views) if view.changes(maker))
-        return store, ViewedColumn(views, Entities(self.read.column, self.read.kind, values), maker, self.read.spec)
+        return store, ViewedColumn(views, Entities(self.read.column, kind, values), maker, self.read.spec)
 
     def batch(self, n: int) -> GraphBatch:
         """n molecules, each of which comes twice, as in a batch of pairs: all once, then all again."""

@@ -15,7 +15,7 @@ from molgraph.data.sources import builtin
 from molgraph.data.table import make_table
 from molgraph.data.view import make_views
 from molgraph.train.network import build_network
-from molgraph.train.objective import Objective, StepState, make_objective
+from molgraph.train.objective import StepState, make_objective
 from molgraph.train.preparation import prepare
 from molgraph.train.samples import Sample
 
@@ -27,7 +27,7 @@ VIEWS = "mask(p=0.3)+drop(p=0.3)"
 
 def made(
     objective: str, smiles: list[str] = SMILES, *, views: str | None = "mask+drop", **size: Any
-) -> tuple[Objective, Any, Sample]:
+) -> tuple[Any, Any, Sample]:
     """An objective, a small network, and a batch of all rows seen twice."""
     found = prepare(
         make_table(smiles), None, "gin", None, None, {}, targets=False, views=make_views(views), judge_views=True

@@ -122,7 +122,10 @@ def test_each_molecule_is_as_likely_in_the_reservoir(off: str) -> None:
 
 @pytest.mark.system("lump", rung="works")
 def test_less_of_the_earlier_corpus_is_forgotten(off: str, effect: Effect, tmp_path: Any) -> None:
-    """Molecules of many rings, then those without rings; what top-1 among held-out molecules of rings loses."""
+    """Molecules of many rings, then those without rings: top-1 among held-out molecules of rings.
+
+    The new corpus alone forgets nothing here (0.36 before and after); with replay the encoder goes on to learn.
+    """
     ringed = [text for text in molecules() if text.count("1") >= 2 and text.count("2") >= 2]
     open_ = [text for text in molecules() if "1" not in text]
     old, held, new = ringed[:600], ringed[600:800], open_[:600]
@@ -142,7 +145,7 @@ def test_less_of_the_earlier_corpus_is_forgotten(off: str, effect: Effect, tmp_p
             shares[name].append(top_1(encoder, held))
     saved = [a - b for a, b in zip(shares["replay"], shares["plain"], strict=True)]
     first = {"top-1 before": shares["first"], "after the new corpus alone": shares["plain"]}
-    effect("top-1 of 399 that is kept more", saved, at_least=0.02, beside=first)
+    effect("top-1 of 399 above the new corpus alone's", saved, at_least=0.02, beside=first)
 
 
 @pytest.mark.system("wdm-wasserstein-predictive-coding", rung="exact")

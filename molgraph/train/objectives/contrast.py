@@ -134,7 +134,8 @@ class Contrast(Objective):
                 whitening_mse(self.whiten(z)) if self.kind == "whitening" else barlow_twins(*z.chunk(2)).expand(len(z))
             )
             return Loss((losses * weights).sum(), count).with_penalties(encoded.penalties)
-        z, more, extra = self.vectors(h), None, dict[str, Tensor]()
+        z, extra = self.vectors(h), dict[str, Tensor]()
+        more: Tensor | None = None
         if self.steps and state.training:
             near = self.attacked(network.encoder, z, batch)
             more = (z * near).sum(dim=1, keepdim=True) / self.temperature if self.positive else None

@@ -104,9 +104,8 @@ class SupCon(Objective):
         assert batch.y is not None and batch.weights is not None
         encoded = network.encoder(batch.parts[0].batch)
         z = F.normalize(self.project(encoded.graphs), dim=1)
-        scores, total, near = z @ z.T / self.temperature, z.sum() * 0, None
-        if self.cliffs:
-            near = 1 + self.cliffs * tanimoto(batch.y[:, self.n_targets :])
+        scores, total = z @ z.T / self.temperature, z.sum() * 0
+        near = 1 + self.cliffs * tanimoto(batch.y[:, self.n_targets :]) if self.cliffs else None
         for target in range(self.n_targets):
             rows = (batch.weights[:, target] > 0).nonzero()[:, 0]
             own, weights = batch.y[rows, target].long(), None if near is None else near[rows][:, rows]
