@@ -55,9 +55,11 @@ def molecules() -> list[str]:
 
 def pretrained(objective: str, seed: int, smiles: list[str], views: str | None = VIEWS, **more: Any) -> nn.Module:
     """A small encoder after six epochs."""
-    how = {"model": "gin", "params": {"d_hidden": 32, "depth": 3}, "epochs": 6, "batch_size": 64, "threads": 1}
-    how |= {"learning_rate": 1e-3, "views": views}
-    return molgraph.pretrain(smiles, **{**how, **more}, objective=objective, seed=seed).method.fitted.network.encoder
+    how: dict[str, Any] = {"model": "gin", "params": {"d_hidden": 32, "depth": 3}, "epochs": 6, "batch_size": 64}
+    how |= {"learning_rate": 1e-3, "views": views, "threads": 1}
+    model: Any = molgraph.pretrain(smiles, **{**how, **more}, objective=objective, seed=seed)
+    encoder: nn.Module = model.method.fitted.network.encoder
+    return encoder
 
 
 def untrained(seed: int, **size: Any) -> nn.Module:

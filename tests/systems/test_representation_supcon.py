@@ -126,7 +126,7 @@ def test_a_linear_probe_of_held_out_molecules_finds_the_class(off: str, effect: 
     for seed in range(3):
         labels = np.random.default_rng(seed).permutation(y[:600]) if off else y[:600]
         size = {"d_hidden": 32, "depth": 3}
-        made = {
+        made: dict[str, Any] = {
             "supcon": molgraph.pretrain(
                 labelled(smiles[:600], labels), model="gin", objective="supcon", params=size, seed=seed, **how
             ),
