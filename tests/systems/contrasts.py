@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from rdkit import Chem, rdBase
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -48,8 +49,9 @@ def vectors(learns: Any, network: Any, batch: Sample) -> Tensor:
 
 @cache
 def molecules() -> list[str]:
-    """A built-in corpus in random order."""
-    smiles = [str(text) for text in builtin.nci().smiles]
+    """What can be read of a built-in corpus, in random order."""
+    with rdBase.BlockLogs():
+        smiles = [str(text) for text in builtin.nci().smiles if Chem.MolFromSmiles(str(text)) is not None]
     return [smiles[i] for i in np.random.default_rng(0).permutation(len(smiles))]
 
 
