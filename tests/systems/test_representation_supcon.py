@@ -116,7 +116,11 @@ def test_numbers_are_refused(off: str) -> None:
     assert "y is none" in words
 
 
-@pytest.mark.system("supcon", rung="works")
+@pytest.mark.system(
+    "supcon",
+    rung="works",
+    null="0.008 [-0.007, 0.024] above contrast without labels after six epochs of 600 molecules: 0.871 beside 0.863",
+)
 def test_a_linear_probe_of_held_out_molecules_finds_the_class(off: str, effect: Effect, data_dir: Path) -> None:
     """BBBP, 600 molecules and 800 others drawn at random; off: the labels of the encoder's training are shuffled."""
     frame = pd.read_csv(data_dir / "bbbp/BBBP.csv")
