@@ -79,7 +79,8 @@ def pretrain(
     method = method_of(config)
     assert isinstance(method, GraphMethod), method
     tasks = get("objective", method.objective).tasks
-    what = f"an encoder {'and head ' * tasks}pretrained by {method.objective}"
+    head = tasks and get("objective", method.objective).trains_head
+    what = f"an encoder {'and head ' * head}pretrained by {method.objective}"
     model, table = learn_corpus(data, config, method, what, workdir)
     model.trained_on = distinct(molecule_hashes(table))  # a model that starts here says which of its own rows these are
     return model

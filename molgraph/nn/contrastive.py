@@ -15,15 +15,20 @@ class Contrast(NamedTuple):
 
     Args:
         losses: float [n], in nats.
-        bound: scalar, the mean over the anchors of ``log N - loss``, N being the candidates of each; never above log N.
+        bound: scalar, the mean over the anchors of ``log N - loss``, N being the candidates of each.
+        ceiling: scalar, the mean of log N, which the bound never exceeds.
     """
 
     losses: Float[Tensor, " n"]
     bound: Float[Tensor, ""]
+    ceiling: Float[Tensor, ""]
 
 
 def info_nce(
-    scores: Float[Tensor, "n m"], positive: Int[Tensor, " n"], excluded: Bool[Tensor, "n m"] | None = None
+    scores: Float[Tensor, "n m"],
+    positive: Int[Tensor, " n"],
+    excluded: Bool[Tensor, "n m"] | None = None,
+    more: Float[Tensor, "n k"] | None = None,
 ) -> Contrast:
     """InfoNCE: the cross-entropy of each anchor's positive among its candidates.
 
@@ -34,15 +39,22 @@ def info_nce(
         scores: of anchors and candidates.
         positive: the column of each anchor's positive.
         excluded: pairs that are no negatives, such as an anchor with itself or with a duplicate; a positive stays.
+        more: scores of further positives of each anchor, whose exponentials are added to that of the first, above and
+            below (Kim et al. 2020, "Adversarial Self-Supervised Contrastive Learning", equation 1).
 
     Example:
         >>> found = info_nce(torch.zeros(2, 4), torch.tensor([0, 1]))
-        >>> found.losses, found.bound
-        (tensor([1.3863, 1.3863]), tensor(0.))
+        >>> found.losses, found.bound, found.ceiling
+        (tensor([1.3863, 1.3863]), tensor(0.), tensor(1.3863))
     """
     s = without(scores, positive, excluded)
     losses = F.cross_entropy(s, positive, reduction="none")
-    return Contrast(losses, (torch.isfinite(s).sum(dim=1).to(losses.dtype).log() - losses).mean())
+    ceiling = torch.isfinite(s).sum(dim=1).to(losses.dtype).log().mean()
+    bound = ceiling - losses.mean()
+    if more is not None:
+        positives = torch.cat([s.gather(1, positive[:, None]), more], dim=1)
+        losses = torch.cat([s, more], dim=1).logsumexp(dim=1) - positives.logsumexp(dim=1)
+    return Contrast(losses, bound, ceiling)
 
 
 def debiased_info_nce(
@@ -71,8 +83,10 @@ def debiased_info_nce(
     mean = (negatives - top[:, None]).exp().sum(dim=1) / n.clamp(min=1)
     g = (mean - prior * (of_positive - top).exp()) / (1 - prior)
     g = torch.maximum(g, (least - top).exp())
-    losses = top + ((of_positive - top).exp() + n * g).log() - of_positive
-    return Contrast(losses, ((n + 1).log() - losses).mean())
+    tiny = torch.finfo(s.dtype).tiny  # an anchor without negatives loses nothing
+    losses = F.softplus((n * g).clamp(min=tiny).log() + top - of_positive)
+    ceiling = (n + 1).log().mean()
+    return Contrast(losses, ceiling - losses.mean(), ceiling)
 
 
 def without(

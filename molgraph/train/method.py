@@ -209,7 +209,8 @@ class GraphMethod(Method):
             method = cls(**state.meta["params"] | {"params": stored_params(state.meta)})
             method.check()
             objective = registry.get("objective", method.objective)
-            method.predicts, head = objective.labelled, objective.labelled or objective.tasks
+            method.predicts = objective.labelled
+            head = objective.labelled or (objective.tasks and objective.trains_head)
             method.fitted = restore_fitted(
                 state, method.encoder, lambda *a, **k: as_trained(method.build(*a, **k), method.callback), head
             )

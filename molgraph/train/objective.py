@@ -89,6 +89,8 @@ class Objective(nn.Module):
     the network. A subclass is registered with ``@register("objective", name)``. ``labelled``: whether it learns the
     labels of rows and is made from their ``Outputs``; one that is not pretrains an encoder and is made from
     ``(network, inputs)``, with ``outputs`` as well where ``tasks`` says that the targets of rows are its tasks.
+    ``trains_head``: whether its tasks have a head, which a model that starts from the file has too; ``classes_only``:
+    whether they are classes.
     ``semi_supervised``: it learns from rows without labels too, is made from ``(network, inputs, outputs)``, and each
     batch of training has as many of them as rows with labels, after these. Its hyper-parameters are keyword arguments
     with defaults (``params.objective.NAME``).
@@ -107,6 +109,8 @@ class Objective(nn.Module):
 
     labelled: bool = True
     tasks: bool = False
+    trains_head: bool = True
+    classes_only: bool = False
     semi_supervised: bool = False
     episodes: Episodes | None = None
     grad_in_validation: bool = False
@@ -140,6 +144,8 @@ class Objective(nn.Module):
     @classmethod
     def row_labels(cls, **settings: Any) -> RowLabels | None:
         """Labels that the objective makes of the molecules of a corpus, as ``batch.y``; none by default.
+
+        Where rows have targets for tasks, they stand behind those.
 
         ``settings``: the objective's hyper-parameters.
         """

@@ -84,8 +84,8 @@ def prepare(
     fits. Without ``targets`` every row that can be read is learned from; with ``unlabelled`` the readable rows without
     a label come along, which no scale is taken from. ``specs``: what an encoder's graphs hold, where that is given.
     ``views``: through which training sees its rows, and with
-    ``judge_views`` validation too. ``labels``: made of the rows' molecules, in place of targets, and
-    kept in ``folder``. The recipe's head says whether a least-squares value of each
+    ``judge_views`` validation too. ``labels``: made of the rows' molecules, in place of targets or behind
+    them, and kept in ``folder``. The recipe's head says whether a least-squares value of each
     element is taken off the targets in the place of their mean.
 
     Raises:
@@ -129,7 +129,8 @@ def prepare(
         atoms = counts_of(inputs, graphs)[part.graph[:, 0]] if references else None
         y: Any = outputs.labels(part.y, atoms)
         if labels is not None:
-            y = label_rows(labels, molecules_of(part.table, inputs), folder, threads)
+            made = label_rows(labels, molecules_of(part.table, inputs), folder, threads)
+            y = np.concatenate([y, made[np.arange(len(made))]], axis=1) if targets else made
         return Samples(stores, part.graph, extra, y, weights, part.offsets)
 
     train, held = samples(part, graphs), None
@@ -149,7 +150,7 @@ def prepare(
     named = [*(i.column for i in inputs), *(e.name for e in table.entities if e.kind in kinds_beside(arrays))]
     texts = [entity_texts(each.table.column(name)) for each in (part, rest) if each for name in named]
     extra = "" if train.extra is None else train.extra
-    judged_y: Any = None if held is None or labels is not None else held.y
+    judged_y: Any = None if held is None or (labels is not None and not targets) else held.y
     prints = fingerprint(
         recipe=dict(recipe),
         data=[*texts, part.y, extra, train.weights, [repr(t) for t in table.targets]],

@@ -35,7 +35,8 @@ class Start:
     @property
     def head(self) -> dict[str, Any]:
         """The size of its head, where the head starts from the file too, as one that learned to adapt does."""
-        return {name: getattr(self.method, name) for name in HEAD if get("objective", self.method.objective).tasks}
+        objective = get("objective", self.method.objective)
+        return {name: getattr(self.method, name) for name in HEAD if objective.tasks and objective.trains_head}
 
     @property
     def specs(self) -> dict[str, InputSpec]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from molgraph.chem.scaffold import scaffolds
 from molgraph.train.row_labels import RowLabels
@@ -28,6 +28,22 @@ class ScaffoldLabels(RowLabels):
         keys = scaffolds(texts)
         codes = [zlib.crc32(value.encode()) % CODES if not why else np.nan for value, why in zip(*keys, strict=True)]
         return np.array(codes, np.float32)[:, None]
+
+
+class ClassPrior(nn.Module):
+    """The share of pairs of rows that have the same code, of all batches of training so far; kept in checkpoints."""
+
+    pairs: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("pairs", torch.zeros(2, dtype=torch.float64))  # with the same code, and all
+
+    def forward(self, codes: Tensor) -> float:
+        """The share, with the pairs of these rows in training."""
+        if self.training:
+            self.pairs += equal_pairs(codes)
+        return float(self.pairs[0] / self.pairs[1].clamp(min=1))
 
 
 def equal_pairs(codes: Tensor) -> Tensor:

@@ -34,7 +34,8 @@ def table(name: str, seed: int = 0) -> Table:
     y[rng.random(y.shape) < 0.2] = np.nan
     targets = (Target("a"), Target("b"), Target("c", "binary"), Target("d", "binary"))
     made = make_table(smiles, targets=targets, y=y)
-    return made if entry("objective", name).value.labelled else made.with_targets(["a", "b"])  # tasks are of one kind
+    kind = entry("objective", name).value
+    return made if kind.labelled else made.with_targets(["c", "d"] if kind.classes_only else ["a", "b"])  # of one kind
 
 
 def geometries(rng: np.random.Generator) -> Table:

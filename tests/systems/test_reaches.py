@@ -50,7 +50,8 @@ QUICK = {
 def small(words: list[str]) -> list[str]:
     """The options that make the named members small."""
     text, chosen = " ".join(words), {}
-    if words[0] in ("finetune", "study", "latent", "morph", "embed", "nearest"):  # of a file that is small
+    files = ("finetune", "study", "latent", "morph", "embed", "nearest")
+    if words[0] in files or "--init" in words:  # of a file that is small
         return []
     named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-m", "--model")]
     if any("+" in name for name in named):  # each column has its own

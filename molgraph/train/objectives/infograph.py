@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import torch
+from torch import nn
 
 from molgraph.base.ranges import NotNegative, Width
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
+from molgraph.data.batch import GraphBatch
+from molgraph.nn.corrupted_rows import jsd_corrupted
 from molgraph.nn.mutual_information import JensenShannon
+from molgraph.nn.prior_matching import PriorMatching
+from molgraph.train.adversary import perturbed
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network, check_one_encoder
 from molgraph.train.objective import Loss, Objective, StepState, check_penalties
@@ -28,11 +35,12 @@ from molgraph.train.samples import Sample
         ),
         SystemCard(
             "infomax-deep-infomax",
-            left_out="corrupted graphs as negatives, other bounds, the prior of the states; images",
-            off="masked-atoms",
+            left_out="the Donsker-Varadhan bound, which is the study's; images",
+            off="infograph",
             beside=("the encoder without training",),
-            modules=("molgraph.nn.mutual_information",),
-            part=True,
+            command="molgraph pretrain dataset:chembl2321810 -m gin"
+            " --objective 'infograph(negatives=corrupt, prior_weight=0.1)' -o encoder.mgm",
+            modules=("molgraph.nn.mutual_information", "molgraph.nn.corrupted_rows", "molgraph.nn.prior_matching"),
         ),
     ),
     summary="mutual information of each graph's vector with the states of its rows",
@@ -57,6 +65,9 @@ class InfoGraph(Objective):
         network: its one encoder is trained; it must give states of rows.
         inputs: the one column that it reads.
         d_score: width of the perceptrons whose product is the score T.
+        negatives: ``batch``, the other graphs' vectors; ``corrupt``, rows of a copy in which the features of all atoms
+            of the batch have changed places (Velickovic et al. 2019, "Deep Graph Infomax").
+        prior_weight: of the match of the graphs' vectors with a uniform prior (Hjelm et al. 2019, "Deep InfoMax").
         penalties: the weights of the encoder's penalties by name; 1 if not given.
 
     Raises:
@@ -72,12 +83,21 @@ class InfoGraph(Objective):
         inputs: Sequence[Input],
         *,
         d_score: Width = 128,
+        negatives: Literal["batch", "corrupt"] = "batch",
+        prior_weight: NotNegative = 0.0,
         penalties: Mapping[str, NotNegative] | None = None,
     ) -> None:
         super().__init__()
-        self.penalties = penalties or {}
+        self.penalties, self.negatives, self.prior_weight = penalties or {}, negatives, prior_weight
         check_one_encoder(network, inputs, "infograph learns one encoder")
         self.score = JensenShannon(network.encoder.d_rows, network.encoder.d_out, d_score)
+        self.prior = PriorMatching(d_score) if prior_weight else None
+        self.unused_parameters = bool(prior_weight)
+
+    def turns(self, network: nn.Module) -> Sequence[Iterable[nn.Parameter]]:
+        """Encoder and score; then the discriminator of the prior, where there is one."""
+        first = [*network.parameters(), *self.score.parameters()]
+        return [first] if self.prior is None else [first, [*self.prior.parameters()]]
 
     def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
         """Sum over the graphs of a batch."""
@@ -85,8 +105,26 @@ class InfoGraph(Objective):
         encoded = network.encoder(batch.parts[0].batch, rows=True)
         if state.training:
             check_penalties(self.penalties, encoded.penalties)
-        rows, weights = encoded.rows[0], batch.weights[:, 0]
-        losses = self.score(rows.h, encoded.graphs, rows.graph_of)
-        return Loss((losses * weights).sum(), int((weights > 0).sum())).with_penalties(
-            encoded.penalties, self.penalties
-        )
+        rows, weights, graphs = encoded.rows[0], batch.weights[:, 0], batch.parts[0].batch
+        count, own = int((weights > 0).sum()), self.score.psi(encoded.graphs)
+        if self.prior is not None and state.turn:
+            return Loss((self.prior.own_loss(own) * weights).sum(), count)
+        if self.negatives == "corrupt":
+            wrong = self.corrupted(network.encoder, graphs, state)
+            losses = jsd_corrupted(self.score.phi(rows.h), self.score.phi(wrong), own, rows.graph_of)
+        else:
+            losses = self.score(rows.h, encoded.graphs, rows.graph_of)
+        loss = Loss((losses * weights).sum(), count).with_penalties(encoded.penalties, self.penalties)
+        if self.prior is None:
+            return loss
+        match = (self.prior.encoder_loss(own) * weights).sum() / max(count, 1)
+        return loss.with_penalties({"prior": match}, {"prior": self.prior_weight})
+
+    def corrupted(self, encoder: Any, graphs: GraphBatch, state: StepState) -> torch.Tensor:
+        """float [rows, d]: the states of rows where the features of the batch's atoms have changed places."""
+        draw = None if state.training else torch.Generator().manual_seed(0)
+        code = graphs["atom"].code
+        order = torch.randperm(len(code), generator=draw).to(code.device)
+        with perturbed(encoder):
+            rows: torch.Tensor = encoder(graphs.with_level("atom", code=code[order]), rows=True).rows[0].h
+        return rows
