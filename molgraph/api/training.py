@@ -154,7 +154,8 @@ def train(
     frame = metrics.scores_frame(scores)
     alone = {run.name: run.prediction for run in runs}
     sides = controls_for(config, method, parts[0])
-    found = gaps(parts[2], sides, runs[0].prediction, alone, seed=config.training.seed) if len(parts[2]) else ()
+    how = {"mean": alone.get(TRIVIAL), "seed": config.training.seed}
+    found = gaps(parts[2], sides, runs[0].prediction, alone, **how) if len(parts[2]) else ()
     told = [each.sentence for each in found]
     models = {
         run.name: model_of(run, table, config, divided, frame, hashes, before, told * (run is runs[0])) for run in runs
