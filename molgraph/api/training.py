@@ -159,9 +159,8 @@ def train(
     frame = metrics.scores_frame(scores)
     alone = {run.name: run.prediction for run in runs}
     sides = controls_for(config, method, parts[0])
-    found: tuple[Gap | Payoff, ...] = (
-        gaps(parts[2], sides, runs[0].prediction, alone, seed=config.training.seed) if len(parts[2]) else ()
-    )
+    how: dict[str, Any] = {"mean": alone.get(TRIVIAL), "seed": config.training.seed}
+    found: tuple[Gap | Payoff, ...] = gaps(parts[2], sides, runs[0].prediction, alone, **how) if len(parts[2]) else ()
     found += paid(config, runs, parts[2])
     told = [each.sentence for each in found]
     models = {

@@ -66,6 +66,12 @@ class Entities:
     kind: EntityKind
     values: np.ndarray
 
+    @property
+    def shown(self) -> np.ndarray:
+        """For display, object array [n]: text as it stands, else a description, such as ``complex of 420 atoms``."""
+        texts = [value if isinstance(value, str) else "" if value is None else str(value) for value in self.values]
+        return np.array(texts, dtype=object)
+
 
 @dataclass(frozen=True)
 class Table:
@@ -181,9 +187,7 @@ class Table:
     @property
     def inputs(self) -> np.ndarray:
         """The first entity column for display, object array [n]: text as it stands, else a description of each."""
-        values = self.entities[0].values
-        texts = [value if isinstance(value, str) else "" if value is None else str(value) for value in values]
-        return np.array(texts, dtype=object)
+        return self.entities[0].shown
 
     @property
     def smiles(self) -> np.ndarray:

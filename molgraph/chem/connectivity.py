@@ -8,6 +8,8 @@ import numpy as np
 from rdkit import Chem
 from scipy.spatial import cKDTree
 
+from molgraph.chem.smiles import parse_smiles
+
 SLACK = 0.45  # angstrom beyond the sum of two covalent radii: O'Boyle et al. 2011, J. Cheminform. 3:33
 MAX_ATOMS = 2_000  # of more none is told, since all of them may stand at one place
 _ROUNDS = 8
@@ -39,6 +41,17 @@ def connectivity_key(numbers: np.ndarray, positions: np.ndarray) -> str:
         np.add.at(around, other, _mixed(colour[one]))
         colour = _mixed(colour * np.uint64(3) + around)
     return f"{len(colour)}-{int(_mixed(colour).sum(dtype=np.uint64)):016x}"
+
+
+def has_bonds(text: str) -> bool:
+    """Whether a SMILES has any bond, those to implicit hydrogens among them.
+
+    Example:
+        >>> [has_bonds(text) for text in ("O", "[Na+].[Cl-]", "[Na+].CC(=O)[O-]")]
+        [True, False, True]
+    """
+    mol = parse_smiles(text).mol
+    return mol is not None and any(atom.GetDegree() + atom.GetTotalNumHs() for atom in mol.GetAtoms())
 
 
 def bonded_pairs(numbers: np.ndarray, positions: np.ndarray) -> np.ndarray:

@@ -44,7 +44,8 @@ def read_frame(lines: list[str]) -> Frame:
     extended one (a comment with ``Properties=``) the columns are those that it names.
 
     Raises:
-        ValueError: no such frame, no atoms, several frames, a periodic cell, or numbers that are not finite.
+        ValueError: no such frame, no atoms, several frames, an unknown element, a periodic cell, or numbers that are
+            not finite.
 
     Example:
         >>> read_frame(["2", "", "C 0 0 0", "O 0 0 1.128"]).positions[1].tolist() == [0, 0, np.float32(1.128)]
@@ -61,10 +62,10 @@ def read_frame(lines: list[str]) -> Frame:
         words = {key.lower(): value for key, value in read_comment(lines[1]).items()}
         at = _columns(words[PROPERTIES]) if PROPERTIES in words else {SPECIES[0]: slice(1), POSITIONS[0]: slice(1, 4)}
         species = _cut(cells, at, (*SPECIES, *NUMBERS))
-        numbers = _numbers([word for (word,) in species or ()])
+        symbols = [word for (word,) in species or ()]
         positions, forces = _floats(_cut(cells, at, POSITIONS), size), _cut(cells, at, FORCES)
         wanted = None if forces is None else _floats(forces, size)
-        if len(numbers) != size:
+        if len(symbols) != size:
             raise ValueError
     except (ValueError, IndexError, RuntimeError, OverflowError, TypeError):
         first = next((line.strip() for line in lines if line.strip()), "")[:100]
@@ -73,7 +74,7 @@ def read_frame(lines: list[str]) -> Frame:
         raise ValueError("a structure of no atoms")
     if "t" in words.get(PERIODIC, "t" if LATTICE in words else "").lower():
         raise ValueError('a periodic cell, where molecules in open space are read (pbc="F F F" says so)')
-    return Frame(numbers, finite(positions, "position"), None if wanted is None else finite(wanted, "force"))
+    return Frame(_numbers(symbols), finite(positions, "position"), None if wanted is None else finite(wanted, "force"))
 
 
 def write_frame(numbers: np.ndarray, positions: np.ndarray, forces: np.ndarray | None = None) -> str:
@@ -110,12 +111,17 @@ def _cut(cells: list[list[str]], at: dict[str, slice], names: tuple[str, ...]) -
     return None if found is None else [row[found] for row in cells]
 
 
-def _numbers(words: list[str]) -> np.ndarray:
+def _numbers(symbols: list[str]) -> np.ndarray:
+    """Atomic numbers of symbols, or of numbers as text; raises ``ValueError`` at the first that is no element."""
+    known, number = Chem.GetPeriodicTable(), dict[str, int]()
     with smiles.quiet():
-        known = Chem.GetPeriodicTable()
-        of_word = {z: known.GetElementSymbol(int(z)) if z.isdigit() else z.capitalize() for z in {*words}}
-        number = {z: known.GetAtomicNumber(symbol) for z, symbol in of_word.items()}
-    return np.array([number[z] for z in words], np.uint8)
+        for i, symbol in enumerate(symbols):
+            try:
+                word = known.GetElementSymbol(int(symbol)) if symbol.isdigit() else symbol.capitalize()
+                number.setdefault(symbol, known.GetAtomicNumber(word))
+            except (RuntimeError, ValueError, OverflowError, TypeError):
+                raise ValueError(f"atom {i + 1} is {symbol[:20]!r}, which is no element") from None
+    return np.array([number[symbol] for symbol in symbols], np.uint8)
 
 
 def _floats(rows: list[list[str]] | None, size: int) -> np.ndarray:

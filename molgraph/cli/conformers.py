@@ -50,6 +50,7 @@ def conformers(
     columns = {name: value for name, value in (("smiles", smiles), ("id", id)) if value}
     found = api.conformers(model, source, restarts=restarts, seed=seed, threads=threads, **columns)
     found.save(out)
-    say(f"{count(len(found), 'record')} written to {out}", err=True)
+    none = f", {len(found) - found.n_placed:,} without one" * (found.n_placed < len(found))
+    say(f"{count(found.n_placed, 'conformer')} of {count(len(found), 'row')} written to {out}{none}", err=True)
     for reason, n in Counter(filter(None, found.reason)).most_common(3):
         say(f"  {n:,} x {reason}", "yellow", err=True)

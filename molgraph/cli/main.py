@@ -3,6 +3,7 @@
 How to write a verb: ``molgraph/cli/<verb>.py`` defines a function of the verb's name with typer's annotations;
 ``molgraph data audit`` is ``audit`` in ``molgraph/cli/data.py``. A line in ``cli/verbs.py`` gives it a place.
 The docstring is its help: a sentence, more paragraphs if needed, then ``Examples:`` with one indented command a line.
+A function ``listing()`` of the module gives the help further lines, such as the members of a kind.
 A verb raises ``MolgraphError`` for what a user can act on; on Ctrl-C it lets ``KeyboardInterrupt`` pass, whose text, or
 notes (``error.add_note("kept: ...")``), say what was kept. Both are shown here, without a traceback.
 """
@@ -61,7 +62,18 @@ class LazyGroup(TyperGroup):
 
 
 class VerbCommand(TyperCommand):
-    """A verb once loaded."""
+    """A verb once loaded.
+
+    ``listing``: more lines of its help, such as the members of a kind, which are made when the help is asked for.
+    """
+
+    listing: Callable[[], str] | None = None
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help, with the listing before the examples."""
+        if self.listing is not None:
+            self.epilog = "\n\n".join(filter(None, (_escape(self.listing()), self.epilog)))
+        super().format_help(ctx, formatter)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The verb's options."""
@@ -76,7 +88,9 @@ def load(verb: Verb) -> Any:
     single = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
     options: dict[str, Any] = {"cls": VerbCommand, "help": text, "epilog": examples or None}
     single.command(verb.word, no_args_is_help=_needs_words(function), **options)(guarded(function))
-    return typer.main.get_command(single)
+    command: Any = typer.main.get_command(single)
+    command.listing = getattr(module, "listing", None)
+    return command
 
 
 def split_docstring(text: str) -> tuple[str, str]:

@@ -148,6 +148,9 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
     if done.coverage is not None and verb == "predict":
         words = f"The intervals hold {done.coverage:.0%} of the values measured on molecules like the training's."
         say(words, "dim", err=True)
+    if done.forces and verb == "predict":
+        words = f"Energies alone are written. Forces, in Python: molgraph.forces({model!r}, DATA); in ASE:"
+        say(f"{words} atoms.calc = molgraph.ase_calculator({model!r})", "dim", err=True)
     if done.failed:
         fate = "left out" if on_error == "drop" else "kept, with the reason"
         say(

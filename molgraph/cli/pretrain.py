@@ -11,7 +11,7 @@ from molgraph.base.recipe_keys import PRETRAIN_KEYWORDS
 from molgraph.base.run_config import RunConfig
 from molgraph.cli.options import argument, check_writable
 from molgraph.cli.recipe_options import Assignments, RecipeFile, given, output, takes_recipe
-from molgraph.cli.train import ending, model_file, resumable, save
+from molgraph.cli.train import ending, model_file, more_commands, resumable, save
 
 if TYPE_CHECKING:
     from molgraph.train.model import Model
@@ -62,6 +62,7 @@ def pretrain(
     corpus = plan.data.path if own else f"library.{like}"
     command(["molgraph", "finetune", out, *labelled, "-o", "model.mgm"], err=True)
     command(["molgraph", "embed", out, corpus, "-o", "vectors.parquet"], err=True)
+    more_commands(model, out, corpus)
 
 
 def learn_corpus(

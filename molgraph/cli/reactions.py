@@ -31,9 +31,13 @@ def reactions(
     alkylation, ether, suzuki, buchwald, sonogashira, heck, click,
     diels_alder.
 
+    A rule needs building blocks in the library: the measured molecules that
+    come with molgraph have those of amide, ester, hydrolysis, buchwald and
+    reductive_amination. A rule without them makes nothing, and says so.
+
     Examples:
-        molgraph data reactions library.smi --rules amide,suzuki -o rxn.csv
-        molgraph data reactions dataset:esol --rules all --count 50 -o rxn.csv
+        molgraph data reactions builtin:chembl2321810 --rules amide,ester,buchwald -o rxn.csv
+        molgraph data reactions library.smi --rules all --count 50 -o rxn.csv
         molgraph train rxn.csv -t rule:multiclass -m dmpnn
     """
     import pandas as pd
@@ -58,9 +62,10 @@ def reactions(
         n = sum(each.rule == name for each in made.reactions)
         say(f"{name}: {count(n, 'reaction')} of {blocks} building blocks", err=True)
         for reason, times in made.reasons[name].most_common(3):
-            say(f"  {times:,} x {reason}", "dim", err=True)
+            drawn = f"{count(times, 'draw')} without a product: " * all(made.blocks[name])
+            say(f"  {drawn}{reason}", "dim", err=True)
     for reason, times in made.reasons[""].most_common(3):
-        say(f"left out of the library: {times:,} x {reason}", "yellow", err=True)
+        say(f"left out of the library: {count(times, 'molecule')}, {reason}", "yellow", err=True)
     if not made.reactions:
         raise EmptyError("no reaction came of this library", hint="take another library, or --rules all")
     columns = ["rxn_smiles", "rule", "reactants", "product"]

@@ -10,6 +10,17 @@ from molgraph.cli import options as opt
 from molgraph.cli.options import argument, check_writable, option, out_option
 
 
+def listing() -> str:
+    """The registered studies, a line each."""
+    from molgraph.api.catalogue import names
+    from molgraph.base.registry import entry
+
+    known = names("study")
+    width = max(map(len, known)) + 2
+    rows = [f"  {name:<{width}}{entry('study', name).summary}" for name in known]
+    return "\n".join(["Studies (settings of one: molgraph models NAME --kind study)", *rows])
+
+
 def study(
     name: Annotated[str, argument("A study, with its settings: molgraph models --kind study.")],
     data: Annotated[str | None, argument("A table, as molgraph train takes it.")] = None,
@@ -29,13 +40,17 @@ def study(
 
     A study gives a table, a picture, one sentence, and two controls: a case
     with an effect that it has to see, and one without. Where a control does
-    not hold, the study says nothing.
+    not hold, the study says nothing. untrained-prior reads a signal in the
+    order of the rows: of a peptide a row for each residue, in the columns
+    residue (such as K) and hydropathy.
 
     Examples:
         molgraph study xray assay.csv -t pIC50 -o splits.html
         molgraph study "xray(splits=random+scaffold/balanced)" dataset:bbbp
         molgraph study "temperature-sweep(n=500)" -m gen.mgm -o frontier.png
         molgraph study pair-bias dataset:davis -m dmpnn+deepdta
+        molgraph study expressivity dataset:esol -m gin -o diameters.png
+        molgraph study "untrained-prior(steps=200)" profile.csv --sequence residue -t hydropathy
     """
     check_writable(out, inputs=[each for each in (data, model) if each is not None])
     check_ending(out, ".html", ".png", ".svg", ".csv")

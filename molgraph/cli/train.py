@@ -112,9 +112,22 @@ def train(
     if "graph" not in kinds:  # which no file has
         say("next:", err=True)
         command(["molgraph", "predict", out, f"new.{ending(result.model, plan)}", "-o", "predicted.csv"], err=True)
+        more_commands(result.model, out, f"new.{ending(result.model, plan)}")
         if result.model.kind == "structpool" and kinds == {"molecule"}:
             drawn = f'import molgraph; molgraph.draw_clusters({json.dumps(str(out))}, "CCO").save("clusters.svg")'
             command(["python", "-c", drawn], "the learned clusters", err=True)
+
+
+def more_commands(model: Any, out: Path, data: str) -> None:
+    """Print what a model can do beside predicting: give forces, or place the atoms of molecules in space."""
+    from molgraph.cli.show import command
+    from molgraph.train.abilities import gives_forces, places_atoms
+
+    if gives_forces(model):
+        words = f"import molgraph; print(molgraph.forces({json.dumps(str(out))}, {json.dumps(data)})[0])"
+        command(["python", "-c", words], "the forces of each row; in ASE molgraph.ase_calculator", err=True)
+    if places_atoms(model):
+        command(["molgraph", "conformers", out, data, "-o", "conformers.sdf"], err=True)
 
 
 def ending(model: Any, plan: RunConfig) -> str:

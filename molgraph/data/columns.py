@@ -59,6 +59,9 @@ def is_smiles_name(name: str) -> bool:
     return plain(name) in SMILES_NAMES
 
 
+OPTION_OF = {"SMILES": "smiles", "sequences": "sequence", "geometries": "geometry", "reactions": "reaction"}
+
+
 def resolve(name: str, names: Sequence[str], what: str) -> str:
     """The column that a person means: exactly that name, or the only one that differs by case or blanks."""
     if name in names:
@@ -66,7 +69,10 @@ def resolve(name: str, names: Sequence[str], what: str) -> str:
     alike = [n for n in names if n.strip().lower() == str(name).strip().lower()]
     if len(alike) == 1:
         return alike[0]
-    raise MissingColumnError(f"no column {name!r} for the {what}", hint=nearest(str(name), names)[:500])
+    hint = nearest(str(name), names)[:500]
+    if option := OPTION_OF.get(what):
+        hint += f"\nthe column that holds them is named by --{option} COLUMN (in Python {option}=...)"
+    raise MissingColumnError(f"no column {name!r} for the {what}", hint=hint)
 
 
 def find_smiles(names: Sequence[str], sample: pa.Table, taken: Sequence[str] = (), needed: bool = True) -> str:

@@ -101,8 +101,9 @@ class Geometry:
         return cls(numbers.astype(np.uint8), rows[0], rows[1] if n_rows > 1 else None)
 
     def __str__(self) -> str:
-        kind = "geometry" if self.residue is None else "complex" if (as_array(self.residue) == 0).any() else "protein"
-        return f"{kind} of {as_array(self.numbers).size} atoms"
+        ligand = np.zeros(0, bool) if self.residue is None else as_array(self.residue) == 0
+        kind = "ligand" if ligand.all() else "complex" if ligand.any() else "protein"
+        return f"{'geometry' if self.residue is None else kind} of {as_array(self.numbers).size} atoms"
 
 
 def value_of(kind: str, arrays: Mapping[str, np.ndarray]) -> Graph | Geometry | None:

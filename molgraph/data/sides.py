@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -83,6 +84,26 @@ def sides_of(table: Table, columns: Sequence[str] | None = None) -> tuple[Side, 
     if len(names) < 2:
         return ()
     return tuple(Side(name, " and ".join(n for n in names if n != name), (name,)) for name in names)
+
+
+def lacking(value: Any) -> str:
+    """The side of a complex that a geometry lacks, ``ligand`` or ``protein``; empty where it has both, or is none.
+
+    Example:
+        >>> from molgraph.data.featurize_complex import SERINE
+        >>> lacking(SERINE), lacking(SERINE.part(protein=True)), lacking(SERINE.part(protein=False))
+        ('', 'ligand', 'protein')
+    """
+    if not isinstance(value, Geometry):
+        return ""
+    of_protein = np.zeros(1, bool) if value.residue is None else np.asarray(value.residue) > 0
+    return PROTEIN if not of_protein.any() else LIGAND * bool(of_protein.all())
+
+
+def of_complexes(values: Iterable[Any]) -> bool:
+    """Whether most geometries of a column are complexes of a ligand and a protein."""
+    whole = [not lacking(value) for value in values if isinstance(value, Geometry)]
+    return sum(whole) > len(whole) / 2
 
 
 def _roles(entity: Entities) -> tuple[str, ...]:

@@ -28,6 +28,8 @@ class Gap(NamedTuple):
         difference: ``whole - alone`` with its interval; NaN where the rows give none.
         why_none: why they give none; empty where they do.
         target: the name of the target, where there are several.
+        mean: the score of the mean label on these rows; NaN where it is not compared.
+        over_mean: ``whole - mean`` with its interval; None where it is not compared.
     """
 
     side: Side
@@ -37,12 +39,24 @@ class Gap(NamedTuple):
     difference: Interval
     why_none: str = ""
     target: str = ""
+    mean: float = float("nan")
+    over_mean: Interval | None = None
+
+    @property
+    def learned(self) -> bool:
+        """Whether the model is better than the mean label by more than chance; true where that is not compared."""
+        return self.over_mean is None or self._better(self.over_mean)
 
     @property
     def used(self) -> bool:
-        """Whether the model is better by more than chance, so that it used what the side lacks."""
-        low, high = self.difference.low, self.difference.high
-        return bool(low > 0) if self.metric.higher_is_better else bool(high < 0)
+        """Whether the model is better than the mean label and than the side, each by more than chance.
+
+        A model that is merely less wrong than the side alone has learned nothing, and so has used nothing.
+        """
+        return self.learned and self._better(self.difference)
+
+    def _better(self, difference: Interval) -> bool:
+        return bool(difference.low > 0) if self.metric.higher_is_better else bool(difference.high < 0)
 
     @property
     def holds_zero(self) -> bool:
@@ -55,7 +69,11 @@ class Gap(NamedTuple):
         of = f" for {self.target}" if self.target else ""
         if self.why_none:
             return f"Whether the {self.side.other} was used{of} cannot be told: {self.why_none}"
-        scores = f"{self.metric.label or self.metric.name} {self.whole:#.3g} with it, {self.alone:#.3g} for"
+        label = self.metric.label or self.metric.name
+        if not self.learned and self.over_mean is not None:
+            why = f"{label} {self.whole:#.3g}, {self.mean:#.3g} for the mean; difference {worded(self.over_mean)}"
+            return f"Nothing was learned{of}, so nothing shows that the {self.side.other} was used: {why}"
+        scores = f"{label} {self.whole:#.3g} with it, {self.alone:#.3g} for"
         scores += f" the {self.side.title}; difference {worded(self.difference)}"
         if self.used:
             return f"The {self.side.other} was used{of}: {scores}"
@@ -69,6 +87,7 @@ def gap(
     whole: Sequence[Prediction],
     alone: Sequence[Prediction],
     *,
+    mean: Prediction | None = None,
     seed: int = 0,
     n: int = N,
 ) -> Gap:
@@ -84,6 +103,7 @@ def gap(
         target: a target of its rows.
         side: what the second model reads.
         whole, alone: predictions of ``table``, one of each fit.
+        mean: the prediction of the mean label, which the model has to beat too; None leaves it out.
         seed: of the bootstrap.
         n: resamples of the rows.
 
@@ -101,23 +121,43 @@ def gap(
     metric, none = default_metric(target.kind), Interval(*[float("nan")] * 3)
     y = np.full(len(table), np.nan) if table.y is None else table.with_targets([target.name]).y[:, 0]  # type: ignore[index]
     pairs = [(columns_of(a, target), columns_of(b, target)) for a, b in zip(whole, alone, strict=True)]
+    floor = None if mean is None else columns_of(mean, target)
     keep = np.isfinite(y) & np.all([has_value(each) for pair in pairs for each in pair], axis=0)
-    y, pairs = y[keep], [(a[keep], b[keep]) for a, b in pairs]
+    y, pairs, floor = y[keep], [(a[keep], b[keep]) for a, b in pairs], None if floor is None else floor[keep]
     scores = np.array([[evaluate_metric(metric, y, each)[0] for each in pair] for pair in pairs])
     first, second = (float(value) for value in scores.mean(axis=0))
     several = target.name if len(table.row_targets) > 1 else ""
     if why := too_few(y, target) or ("" if np.isfinite(scores).all() else "they give no score"):
         return Gap(side, metric, first, second, none, why, several)
-    both = ([a for a, _ in pairs], [b for _, b in pairs])
-    return Gap(side, metric, first, second, paired_difference(y, *both, metric, n, seed), "", several)
+    ours, theirs = [a for a, _ in pairs], [b for _, b in pairs]
+    difference = paired_difference(y, ours, theirs, metric, n, seed)
+    if floor is None:
+        return Gap(side, metric, first, second, difference, "", several)
+    over, score = paired_difference(y, ours, floor, metric, n, seed), evaluate_metric(metric, y, floor)[0]
+    return Gap(side, metric, first, second, difference, "", several, score, over)
 
 
 def gaps(
-    table: Table, sides: Sequence[Side], whole: Prediction, alone: Mapping[str, Prediction], *, seed: int = 0
+    table: Table,
+    sides: Sequence[Side],
+    whole: Prediction,
+    alone: Mapping[str, Prediction],
+    *,
+    mean: Prediction | None = None,
+    seed: int = 0,
 ) -> tuple[Gap, ...]:
-    """The gap to each side and for each target of a test part; ``alone`` has the sides' predictions by their titles."""
+    """The gap to each side and for each target of a test part.
+
+    Args:
+        table: test rows with measured values.
+        sides: of its rows.
+        whole: prediction of the model.
+        alone: those of the sides by their titles; others are left out.
+        mean: the prediction of the mean label.
+        seed: of the bootstrap.
+    """
     return tuple(
-        gap(table, target, side, [whole], [alone[side.title]], seed=seed)
+        gap(table, target, side, [whole], [alone[side.title]], mean=mean, seed=seed)
         for target in table.row_targets[:MOST_TARGETS]
         for side in sides
         if side.title in alone

@@ -56,7 +56,7 @@ class AtomContext(Encoder):
     Use it for docked poses and crystallised complexes (a mol block with a PDB text after it, in a column named by
     ``--geometry``), and with ``k_p=0``, when it does not see the protein, to learn how much of a score is the ligand's.
     Known limits: the protein is seen through its atoms next to the ligand alone. A geometry without a ligand is read as
-    if its atoms were one.
+    if its atoms were one, by a model that learned from such; one that learned from complexes marks the row.
 
     Args:
         spec: what the graphs hold.

@@ -26,6 +26,7 @@ from molgraph.evaluate.verdict import worded
 from molgraph.study.docking_rank import rank_rows, without_feature
 from molgraph.study.pair_toys import Rule, toy_pairs
 from molgraph.study.study import SECONDS, Control, Findings, Study, Subject
+from molgraph.train.make_method import make_method
 from molgraph.train.method import GraphMethod
 from molgraph.train.one_side import method_alone, method_sides
 
@@ -108,7 +109,8 @@ class PairBias(Study):
             _fit_all(fits, self._made(subject, seed, n), sides, parts)
             n += 1
         target, test = table.row_targets[0], parts[2]
-        gaps = [gap(test, target, side, fits["model"], fits[side.title], seed=seed) for side in sides]
+        mean = _fit(make_method("mean"), parts)
+        gaps = [gap(test, target, side, fits["model"], fits[side.title], mean=mean, seed=seed) for side in sides]
         frame = _frame(parts, fits, gaps)
         if self.rank:
             bare = [without_feature(part, self.rank) for part in parts]

@@ -13,6 +13,7 @@ from molgraph.base import progress
 from molgraph.base.errors import UnknownNameError, UnsupportedError
 from molgraph.base.paths import write_whole
 from molgraph.base.seeds import generator
+from molgraph.chem.connectivity import has_bonds
 from molgraph.chem.distance_geometry import DistancePotential, place_atoms
 from molgraph.chem.mirror_image import block_of, choose_mirror
 from molgraph.chem.molfile import write_record
@@ -51,6 +52,11 @@ class Conformations:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def n_placed(self) -> int:
+        """How many rows have a conformer."""
+        return int((self.status == OK).sum())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an SD file with a record for each row, of no atoms where there is no conformer, hydrogens added."""
@@ -103,6 +109,10 @@ def place_molecules(
     for row in np.flatnonzero(status == OK):
         if (n := sizes[graphs.graph_of_row[row]]) > MOST_ATOMS:
             status[row], reason[row] = "too large", f"{n} atoms, of which {MOST_ATOMS} are placed at most"
+    bonds = np.diff(graphs.store.levels["bond"].offsets)
+    for row in np.flatnonzero(status == OK):
+        if not bonds[graphs.graph_of_row[row]] and not has_bonds(str(texts[row])):
+            status[row], reason[row] = "no conformer", "it has no bonds: single atoms and ions have no conformer"
     n = len(table)
     positions, potential, wrong = [np.zeros((0, 3))] * n, np.full(n, np.nan), np.zeros(n, np.int64)
     rows = np.flatnonzero(status == OK)

@@ -24,7 +24,8 @@ from molgraph.base.parts import make_part
 from molgraph.data.featuriser import Featuriser
 from molgraph.data.graph_cache import CachedGraphs, graphs_of
 from molgraph.data.graph_store import InputSpec
-from molgraph.data.table import OK, Entities, Table
+from molgraph.data.sides import lacking, of_complexes
+from molgraph.data.table import OK, UNREADABLE, Entities, Table
 from molgraph.data.table_reader import OPTIONS
 from molgraph.data.view import View, ViewedColumn, check_views
 
@@ -34,6 +35,7 @@ class Input:
     """An entity column, its kind, the encoder that reads it, and what the encoder was built to find in its graphs.
 
     ``part``: the featuriser with its settings that was asked for by name; empty for the encoder's own.
+    ``whole``: whether it learned from complexes, so that a ligand or a protein alone is a marked row.
     """
 
     column: str
@@ -41,6 +43,7 @@ class Input:
     encoder: str
     spec: InputSpec
     part: str = ""
+    whole: bool = False
 
     @property
     def featuriser(self) -> Featuriser:
@@ -52,13 +55,15 @@ class Input:
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         plain = {name: getattr(self, name) for name in ("column", "kind", "encoder", *["part"] * bool(self.part))}
+        plain |= {"whole": True} if self.whole else {}
         return plain | {"spec": self.spec.to_json()}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Input:
         """From plain values."""
         column, kind, encoder = (str(values[name]) for name in ("column", "kind", "encoder"))
-        return cls(column, kind, encoder, InputSpec.from_json(values["spec"]), str(values.get("part", "")))
+        more = str(values.get("part", "")), bool(values.get("whole", False))
+        return cls(column, kind, encoder, InputSpec.from_json(values["spec"]), *more)
 
 
 def featuriser_of(encoder: str, kind: str, params: Mapping[str, Any] | None = None) -> Featuriser:
@@ -171,7 +176,7 @@ def train_graphs(
             again = graphs_of(*how, spec=asked, cache=cache, workers=workers)
             if (again.store.status == OK).any():
                 made, spec = again, asked
-        inputs.append(Input(entity.name, entity.kind, encoder, spec, part))
+        inputs.append(Input(entity.name, entity.kind, encoder, spec, part, of_complexes(entity.values)))
         graphs.append(made)
     return tuple(inputs), tuple(graphs)
 
@@ -251,15 +256,22 @@ def viewed_columns(
 
 
 def row_status(table: Table, inputs: Sequence[Input], graphs: Sequence[CachedGraphs]) -> tuple[np.ndarray, np.ndarray]:
-    """Status and reason of every row: a row is ``ok`` where each of its entities has a graph."""
+    """Status and reason of every row: a row is ``ok`` where each of its entities has a graph.
+
+    Where a model learned from complexes, one that lacks its ligand or its protein is ``unreadable``.
+    """
     status, reason = table.status.copy(), table.reason.copy()
-    for each, made in zip(inputs, graphs, strict=True):
+    for k, (each, made) in enumerate(zip(inputs, graphs, strict=True)):
         fresh = np.flatnonzero((made.graph_of_row >= 0) & (status == OK))
         status[fresh] = made.store.status[made.graph_of_row[fresh]]
         why = made.store.reason[made.graph_of_row[fresh]]
         if len(inputs) > 1:
             why = np.array([f"{each.column}: {text}" if text else "" for text in why], dtype=object)
         reason[fresh] = why
+        for row in np.flatnonzero(status == OK) if each.whole else ():
+            if side := lacking(input_column(table, inputs, k).values[row]):
+                words = f"a complex without its {side}, and the model learned from whole ones"
+                status[row], reason[row] = UNREADABLE, f"{each.column}: {words}" if len(inputs) > 1 else words
     return status, reason
 
 
@@ -268,7 +280,8 @@ def example_table(inputs: Sequence[Input], feature_names: Sequence[str], n: int)
     entities = []
     for each in inputs:
         values = np.empty(n, dtype=object)
-        for i, value in enumerate(islice(cycle(each.featuriser.examples_for(each.spec)), n)):
+        examples = [v for v in each.featuriser.examples_for(each.spec) if not (each.whole and lacking(v))]
+        for i, value in enumerate(islice(cycle(examples), n)):
             values[i] = value
         entities.append(Entities(each.column, each.kind, values))  # type: ignore[arg-type]
     ids, status, reason = np.arange(n).astype(str).astype(object), np.full(n, OK, object), np.full(n, "", object)

@@ -213,6 +213,9 @@ def _check_atoms(head: str, encoders: Sequence[Encoder], inputs: Sequence[Input]
     elif not encoders[0].d_rows or "atom" not in inputs[0].spec.widths:
         words = f"the states of atoms, which {inputs[0].encoder} does not give"
         hint = "choose another model, such as schnet for atoms in space or dmpnn for molecules"
+    elif any(option.key == "frames" for option in getattr(encoders[0], "block_options", ())):
+        words = "the states of atoms, which params.frames makes depend on the whole molecule: no sum is extensive"
+        hint = "leave params.frames out, or choose the head perceptron"
     elif d_extra:
         words, hint = "the states of atoms, and no descriptors of a molecule", "leave descriptors and features out"
     else:

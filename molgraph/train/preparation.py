@@ -200,7 +200,8 @@ def _readable(
     if level_of(table.targets) != "row" and len(graphs[0].store):
         table = mark_sizes(table, graphs[0].store, graphs[0].graph_of_row)
     status, reason = row_status(table, inputs, graphs)
-    counts = Counter(str(each).split(":")[0] for each in reason[sound & (status != OK)])
+    n_parts = 1 + (len(inputs) > 1)  # of several columns, a reason begins with the column's name
+    counts = Counter(":".join(str(each).split(":")[:n_parts]) for each in reason[sound & (status != OK)])
     notes = [f"left out of the {part} part: {n:,} x {why}" for why, n in counts.most_common(SHOWN)]
     return table, status == OK, notes
 

@@ -23,7 +23,6 @@ from molgraph.chem.atom_order import follow_block
 from molgraph.chem.molfile import draw_block, write_record
 from molgraph.data.chunks import MOLBLOCK
 from molgraph.data.columns import as_text
-from molgraph.data.content import entity_texts
 from molgraph.data.levels import level_of
 from molgraph.data.sdf_smi_reader import RecordReader
 from molgraph.data.table_builder import SourceRows
@@ -65,7 +64,7 @@ def arrange(rows: SourceRows, prediction: Prediction, chosen: np.ndarray, *, kee
         shown = "input" if molecule in ("id", "status", "reason") else molecule
         own, status, reason = {"id": texts[0], shown: texts[1]}, "status", "reason"
         for entity in rows.table.entities[1:]:
-            own[_free(entity.name, (*own, status, reason))] = entity_texts(entity)[chosen].tolist()
+            own[_free(entity.name, (*own, status, reason))] = entity.shown[chosen].tolist()
     numbers = prediction.numbers({*own, status, reason, *rows.names})
     columns = {**own, **{name: _single(values[chosen]) for name, values in numbers.items()}}
     blocks = None

@@ -28,6 +28,7 @@ from molgraph.data.content import entity_texts
 from molgraph.data.read import iter_rows
 from molgraph.data.table import Table, row_name
 from molgraph.data.table_builder import SourceRows
+from molgraph.train.abilities import gives_forces
 from molgraph.train.checkpoint import digest
 from molgraph.train.chunk_folder import ChunkFolder
 from molgraph.train.pipelined_predict import predict_tables
@@ -53,6 +54,7 @@ class Streamed:
         note: why rows that an earlier run had done were not used, where there were such.
         spread: whether there are columns of the members' spread.
         coverage: share of measured values that the intervals are made to hold; None without intervals.
+        forces: whether the model gives forces too, which are not written.
     """
 
     path: str
@@ -64,6 +66,7 @@ class Streamed:
     note: str = ""
     spread: bool = False
     coverage: float | None = None
+    forces: bool = False
 
     def add(self, counts: dict[str, Any]) -> None:
         """Count the rows of another chunk."""
@@ -108,7 +111,8 @@ def predict_stream(
         raise ConflictError(f"{path} is the file that is read", hint="name another output")
     run = repr((__version__, model_hash, chunk_rows, on_error == "drop", keep_columns, columns_of_input))
     how = (row_format(path), on_error, chunk_rows, keep_columns, columns_of_input)
-    job = _Job(model, source, *how, run, Streamed(path, coverage=getattr(model, "coverage", None)))
+    about = {"coverage": getattr(model, "coverage", None), "forces": gives_forces(model)}
+    job = _Job(model, source, *how, run, Streamed(path, **about))
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
         _write_straight(job, path)
     else:

@@ -10,17 +10,23 @@ import pytest
 
 import molgraph
 from molgraph.api.bench_sides import with_sides
+from molgraph.base.contracts import Prediction
 from molgraph.base.errors import UnknownNameError, UnsupportedError
+from molgraph.base.table import OK
+from molgraph.data.featurize_complex import SERINE
 from molgraph.data.graph_values import Geometry
 from molgraph.data.read import read_table
 from molgraph.data.sides import sides_of
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.job import Job
 from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe
+from molgraph.evaluate.sides import gap
 from molgraph.study.docking_rank import without_feature
 from molgraph.study.pair_bias import PairBias
 from molgraph.study.pair_toys import toy_pairs
 from molgraph.study.study import Subject
+from molgraph.train.make_method import make_method
+from molgraph.train.model import Model
 from molgraph.train.one_side import one_side
 
 SMALL = {"dmpnn.d_hidden": 8, "deepdta.d_embed": 8, "deepdta.n_filters": 4, "head_width": 8}
@@ -52,11 +58,38 @@ def test_each_side_is_a_row_of_the_scores_and_a_sentence_says_what_was_used(tmp_
     assert ligand.sentence in again.card.notes
 
 
+@pytest.mark.parametrize(("noise", "begins"), [(0.5, "The protein was used"), (3.0, "Nothing was learned, so nothing")])
+def test_a_model_that_does_not_beat_the_mean_used_nothing(noise: float, begins: str) -> None:
+    rng, y = np.random.default_rng(0), np.arange(60) % 7 - 3.0
+    rows = {"drug": ["CCO", "CC", "C"] * 20, "protein": ["MKT"] * 60, "y": y}
+    table = read_table(rows, smiles="drug", sequence="protein", targets=["y"])
+    whole, alone, mean = (
+        Prediction(table.ids, table.targets, each[:, None].astype(np.float32), table.status, table.reason)
+        for each in (y + noise * rng.standard_normal(60), y + 9 * rng.standard_normal(60), 0 * y)
+    )
+    found = gap(table, table.targets[0], sides_of(table)[0], [whole], [alone], mean=mean)
+    assert found.sentence.startswith(begins) and found.used is (noise < 1) and found.difference.high < 0, found
+
+
 def test_without_baselines_there_are_no_sides() -> None:
     result = molgraph.train(
         pairs(), model="dmpnn+deepdta", split="random", params=SMALL, epochs=1, baseline=False, threads=1
     )
     assert [*result.scores.index] == ["dmpnn+deepdta", "mean"] and not result.gaps
+
+
+@pytest.mark.parametrize("encoder", ["atom_context", "contact_map"])
+def test_a_model_of_complexes_marks_those_without_a_side(encoder: str, tmp_path: Path) -> None:
+    parts = [SERINE.part(protein=False), SERINE.part(protein=True)]
+    table = read_table({"pose": [SERINE] * 8 + parts, "y": np.arange(10.0)}, geometry="pose", targets=["y"])
+    model = Model(make_method(encoder, epochs=1, threads=1).fit(table), targets=table.targets)
+    read = molgraph.load(model.save(tmp_path / "m.mgm"))
+    made = read.predict({"pose": [SERINE, *parts]}, geometry="pose")
+    assert np.isnan(made.value[:, 0]).tolist() == [False, True, True]
+    assert "without its protein" in made.reason[1] and "without its ligand" in made.reason[2]
+    alone = make_method(encoder, epochs=1, threads=1)
+    ligands = read_table({"pose": parts[:1] * 8, "y": np.arange(8.0)}, geometry="pose", targets=["y"])
+    assert (alone.fit(ligands).predict(ligands).status == OK).all()
 
 
 def test_two_columns_of_a_kind_and_complexes_have_sides_too() -> None:

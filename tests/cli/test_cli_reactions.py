@@ -28,6 +28,11 @@ def test_made_reactions_are_trained_on_and_predicted(tmp_path: Path) -> None:
     out = pd.read_csv(tmp_path / "out.csv")
     assert code == 0 and out["status"].tolist() == ["ok"] * len(frame) + ["unreadable", "missing"], said
     assert "is mapped" in out["reason"].iloc[-2]
+    frame.rename(columns={"rxn_smiles": "equation"}).to_csv(tmp_path / "other.csv", index=False)
+    code, said = call(tmp_path, "predict", "m.mgm", "other.csv", "-o", "other_out.csv")
+    assert code == 3 and "--reaction COLUMN" in said, said
+    code, said = call(tmp_path, "predict", "m.mgm", "other.csv", "--reaction", "equation", "-o", "other_out.csv")
+    assert code == 0, said
     code, said = call(tmp_path, "predict", "m.mgm", frame["rxn_smiles"][0])
     assert code == 0 and "ok" in said, said
     code, said = call(tmp_path, "data", "reactions", "library.smi", "--rules", "suzki", "-o", "other.csv")

@@ -14,6 +14,7 @@ from molgraph.base.errors import DamagedModelError, UnsupportedError
 from molgraph.base.finite import NO_VALUE
 from molgraph.base.registry import entry
 from molgraph.base.table import EntityKind
+from molgraph.data.featurize_geometry import METHANE, WATER
 from molgraph.data.graph_values import Geometry
 from molgraph.data.table import Entities, Table, make_table
 from molgraph.train.method import GraphMethod
@@ -107,12 +108,14 @@ def test_an_element_without_a_reference_is_a_row_with_a_reason() -> None:
         ({"encoder": "deepdta"}, "reference"),
         ({"descriptors": "rdkit"}, "descriptors"),
         ({"encoder": "gin", "objective": "mean-teacher"}, "states of graphs"),
+        ({"encoder": "schnet", "params": {"frames": "se3"}}, "frames"),
     ],
 )
 def test_what_the_head_does_not_read_is_refused(params: dict[str, Any], words: str) -> None:
-    kind: EntityKind = "sequence" if params.get("encoder") == "deepdta" else "molecule"
-    values = ["ACDEF" * i for i in range(1, 9)] if kind == "sequence" else list(series(8).smiles)
-    table = table_of(kind, values, np.arange(8.0)[:, None])
+    kinds: dict[str, EntityKind] = {"deepdta": "sequence", "schnet": "geometry"}
+    kind = kinds.get(params.get("encoder", ""), "molecule")
+    values = {"sequence": ["ACDEF" * i for i in range(1, 9)], "geometry": [WATER, METHANE] * 4}
+    table = table_of(kind, values.get(kind, [*series(8).smiles]), np.arange(8.0)[:, None])
     with pytest.raises(UnsupportedError, match=words):
         GraphMethod(**{**GraphMethod.small, "head": "atomwise", "threads": 1, **params}).fit(table)
 

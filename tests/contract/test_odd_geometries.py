@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from rdkit import Chem
 from rdkit.Chem import AllChem
 
 from molgraph.base.registry import get
+from molgraph.data.batch import collate
 from molgraph.data.featurize_geometry import METHANE, WATER
 from molgraph.data.graph_values import Geometry
 from molgraph.data.read import read_table
 from molgraph.data.table import Table
+from molgraph.train.forces import forces_of, with_gradient
+from molgraph.train.inputs import featuriser_of
 from molgraph.train.method import GraphMethod
+from molgraph.train.samples import InputBatch, Sample
 from tests.contract.test_encoder_positions import READERS
 
 RNG = np.random.default_rng(0)
@@ -74,6 +79,23 @@ def test_odd_structures_have_a_finite_value_or_a_reason(name: str) -> None:
         assert np.isnan(value) and words in reason, (label, reason)
     alone = method.predict(read_table({"geometry": [WATER, METHANE]}, geometry="geometry"))
     np.testing.assert_allclose(found.value[[0, -1]], alone.value, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("label", ["linear", "one atom", "nobody near", "nearly coincident"])
+@pytest.mark.parametrize("name", READERS)
+def test_gradients_in_single_precision_are_finite(name: str, label: str) -> None:
+    """Of the energy to the positions and to the weights; and of the forces' squares to the weights, as training has."""
+    odd = {**ODD, "nearly coincident": shape([6, 6, 8, 1], [0, 0, 0, 0.01, 0, 0, 1.2, 0.3, 0, -0.6, 0.8, 0.1])}
+    torch.manual_seed(0)
+    store = featuriser_of(name, "geometry").featurise([odd[label], WATER])
+    encoder = get("encoder", name)(store.spec, **get("encoder", name).small)
+    sample, at = with_gradient(Sample((InputBatch(collate(store, np.arange(2)), None),), None, None, None))
+    energy = encoder(sample.parts[0].batch).graphs.square().sum(dim=1)
+    forces = forces_of(energy, at, training=True)
+    assert energy.dtype == forces.dtype == torch.float32 and energy.isfinite().all() and forces.isfinite().all()
+    for loss in (energy.sum(), forces.square().sum()):
+        slopes = torch.autograd.grad(loss, [*encoder.parameters()], retain_graph=True, allow_unused=True)
+        assert all(slope.isfinite().all() for slope in slopes if slope is not None)
 
 
 def test_a_planar_structure_with_its_hydrogens_is_no_drawing() -> None:

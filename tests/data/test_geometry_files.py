@@ -67,6 +67,13 @@ def test_every_frame_is_a_row_with_a_geometry_or_a_reason(frames: Path) -> None:
     assert named.ids[0] == "a b" and named.y[:3, 0].tolist() == [-1.5, 2, 3] and named.status[-1] == "unreadable"
 
 
+def test_an_element_that_is_none_is_named() -> None:
+    texts = ["2\n\nC 0 0 0\nXx 0 0 1\n", "1\n\n200 0 0 0\n", "1\n\nC 0 0\n"]
+    reasons = read_table({"shape": texts}, geometry="shape").reason
+    assert reasons[0] == "atom 2 is 'Xx', which is no element" and "'200', which is no" in reasons[1]
+    assert "neither a mol block" in reasons[2]
+
+
 def test_a_geometry_that_is_not_its_smiles_is_a_marked_row(frames: Path) -> None:
     table = read_table(frames, geometry="geometry", smiles="smiles")
     assert table.reason[1] == "its atoms in space are C2O and its SMILES says C2 (hydrogens aside)"

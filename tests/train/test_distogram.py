@@ -14,13 +14,16 @@ from torch.nn import functional as F
 import molgraph
 from molgraph.base.errors import BadValueError, EmptyError, UnsupportedError
 from molgraph.chem.atom_positions import embedded_positions
+from molgraph.cli.train import more_commands
 from molgraph.data.batch import collate
 from molgraph.data.graph_values import Geometry
 from molgraph.data.position_labels import with_positions
 from molgraph.data.table import Entities, Table, Target, make_table
 from molgraph.nn.atom_pairs import MOST_ATOMS
+from molgraph.train.abilities import gives_forces
 from molgraph.train.inputs import input_graphs
 from molgraph.train.method import GraphMethod
+from molgraph.train.model import Model
 from molgraph.train.objectives.distogram import HEAD, pair_losses
 from tests.cli.test_cli_entities import call
 from tests.tiny import same_bits, weights_of
@@ -105,19 +108,33 @@ def test_positions_come_from_a_column_of_atoms_in_space_where_there_is_one() -> 
 def test_conformers_have_a_row_for_each_row_and_the_stereochemistry_of_the_smiles(
     encoder: Path, tmp_path: Path
 ) -> None:
-    texts = ["CCO", "bad", "C" * (MOST_ATOMS + 1), "O", "C[C@H](N)C(=O)O", "C[C@@H](N)C(=O)O"]
+    texts = ["CCO", "bad", "C" * (MOST_ATOMS + 1), "O", "C[C@H](N)C(=O)O", "C[C@@H](N)C(=O)O", "[Na+].[Cl-]"]
     found = molgraph.conformers(encoder, texts, restarts=3)
-    assert found.status.tolist() == ["ok", "unreadable", "too large", "ok", "ok", "ok"] and found.reason[2]
-    assert [len(each) for each in found.positions] == [3, 0, 0, 1, 6, 6] and np.isnan(found.potential[1])
-    again = molgraph.conformers(encoder, texts[4:], restarts=3)
+    assert found.status.tolist() == ["ok", "unreadable", "too large", *["ok"] * 3, "no conformer"]
+    assert "no bonds" in found.reason[-1] and found.reason[2] and found.n_placed == 4
+    assert [len(each) for each in found.positions] == [3, 0, 0, 1, 6, 6, 0] and np.isnan(found.potential[1])
+    again = molgraph.conformers(encoder, texts[4:6], restarts=3)
     np.testing.assert_array_equal(again.positions[0], found.positions[4])
     for path in (tmp_path / "a.sdf",):
         found.save(path)
         mols = [*Chem.SDMolSupplier(str(path), sanitize=False, removeHs=False)]
-        assert len(mols) == 6 and [mol.GetNumAtoms() for mol in mols] == [9, 0, 0, 3, 13, 13]
+        assert len(mols) == 7 and [mol.GetNumAtoms() for mol in mols] == [9, 0, 0, 3, 13, 13, 0]
         assert mols[1].GetProp("reason") == found.reason[1] and mols[0].GetConformer().Is3D()
     code, said = call(tmp_path, "conformers", str(encoder), "CCO", "bad", "-o", "b.sdf")
-    assert code == 0 and "2 records" in said and len(Chem.SDMolSupplier(str(tmp_path / "b.sdf"))) == 2
+    assert (
+        code == 0
+        and "1 conformer of 2 rows" in said
+        and "1 without one" in said
+        and len(Chem.SDMolSupplier(str(tmp_path / "b.sdf"))) == 2
+    )
+
+
+def test_what_a_model_can_do_next_is_printed(encoder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more_commands(molgraph.load(encoder), Path("e.mgm"), "new.csv")
+    assert "molgraph conformers e.mgm new.csv" in capsys.readouterr().err
+    energies = Model(GraphMethod("schnet", objective="energy-forces"), targets=[Target("E")])
+    plain = Model(GraphMethod("schnet"), targets=[Target("E")])
+    assert (gives_forces(energies), gives_forces(plain)) == (True, False)
 
 
 def test_what_has_no_distances_is_refused() -> None:

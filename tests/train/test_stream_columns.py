@@ -12,6 +12,8 @@ from rdkit import Chem
 
 from molgraph.base.contracts import Prediction, Target
 from molgraph.base.errors import UnsupportedError
+from molgraph.chem.xyz import write_frame
+from molgraph.data.featurize_geometry import WATER
 from molgraph.data.read import read_table
 from molgraph.train.stream import predict_stream
 
@@ -236,3 +238,9 @@ def test_descriptors_are_part_of_what_is_compared(tmp_path: Path) -> None:
         os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
         assert stream(path, out, features=["f"]).resumed == resumed
         path.write_text(text)
+
+
+def test_a_further_column_of_atoms_in_space_is_described(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"SMILES": ["O", "CO"], "pose": [write_frame(WATER.numbers, WATER.positions), ""]})
+    predict_stream(Atoms(), rows, tmp_path / "out.csv", smiles="SMILES", geometry="pose")
+    assert pd.read_csv(tmp_path / "out.csv")["pose"].fillna("").tolist() == ["geometry of 3 atoms", ""]

@@ -21,6 +21,7 @@ from molgraph.train.runtime import torch_settings
 
 WIDTH, LAYERS, RATE = 24, 2, 3e-3
 HELD, LEAST, LENGTH = 0.2, 20, 200  # share of places that stop it; places at least; of the controls' signals
+LEAST_SHARE = 0.005  # of the variance: what is below is told as none
 GAIN, NOISE = 3.0, 2.0  # decibels above which a signal is denoised, and below which noise is not
 
 
@@ -98,11 +99,16 @@ def gain(clean: np.ndarray, noisy: np.ndarray, denoised: np.ndarray) -> float:
     "untrained-prior",
     summary="denoise a profile along a sequence, such as hydrophobicity, by its period",
     paper="Zhang et al. 2020, ICLR; Ulyanov et al. 2018, CVPR",
+    command="molgraph study untrained-prior profile.csv --sequence residue -t hydropathy -o denoised.csv",
 )
 class UntrainedPrior(Study):
     """The first target in the order of the rows, such as a profile along a peptide, denoised without any training data.
 
-    The table has each place's value, and its denoised one by the period and by an ordinary convolution. A fifth of
+    Use it where the order of the rows means something: ``profile.csv`` has a row for each residue of one peptide, with
+    the columns ``residue`` (such as K) and ``hydropathy`` (such as -3.9); of the helix LL-37, whose 37 residues have
+    Kyte and Doolittle's values, 56% is explained by the period. A table of molecules has no such order.
+
+    The findings have each place's value, and its denoised one by the period and by an ordinary convolution. A fifth of
     the places are held out: they stop the fit, and what is explained of them says whether there is such a period.
     Controls: a sine of the first period under as much noise, and noise alone.
 
@@ -140,15 +146,30 @@ class UntrainedPrior(Study):
             for each in (sine, white)
         )
         periods = " and ".join(f"{each:g}" for each in self.anchors)
-        words = f"With the period {periods}, {ours.explained:.0%} of the variance of places held out is explained, "
-        words += f"beside {plain.explained:.0%} by an ordinary convolution."
         return Findings(
             f"{name} along {len(signal):,} places, denoised by an untrained network",
-            words,
+            told(periods, ours.explained, plain.explained),
             pd.DataFrame({name: signal, "denoised": ours.values, "ordinary convolution": plain.values}),
             Control("a sine under as much noise", f"a gain above {GAIN:g} dB", f"{first:.1f} dB", first > GAIN),
             Control("noise alone", f"a gain below {NOISE:g} dB", f"{second:.1f} dB", second < NOISE),
         )
+
+
+def told(periods: str, explained: float, plain: float) -> str:
+    """What is explained of the places held out by the period, and by an ordinary convolution, in words.
+
+    Example:
+        >>> told("3.6", 0.4, -0.2)
+        'With the period 3.6, 40% of the variance of places held out is explained, and none by an ordinary convolution.'
+        >>> told("3.6", -0.1, 0.2).partition(":")[0]
+        'Nothing shows the period 3.6'
+    """
+    other = f"{plain:.0%}" if plain >= LEAST_SHARE else "none"
+    if explained >= LEAST_SHARE:
+        words = f"With the period {periods}, {explained:.0%} of the variance of places held out is explained"
+        return f"{words}, and {other} by an ordinary convolution."
+    words = f"Nothing shows the period {periods}: it explains none of the variance of places held out"
+    return f"{words}, since the fit is no better than their mean; an ordinary convolution explains {other}."
 
 
 def controls(period: float, seed: int, length: int = LENGTH) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -31,6 +31,9 @@ def side_sentences(ranking: Ranking, sides: Mapping[str, Sequence[str]], trivial
             if best is None:
                 continue
             verdict, which = ranking.verdict(row, best), f"{best}, which reads the {side} alone"
+            if verdict == "better" and ranking.verdict(row, trivial) not in ("", "better"):
+                told.append(f"Nothing shows that {row} learned anything: it is not better than {trivial}.")
+                break
             if verdict == "better":
                 told.append(f"{row} used more than the {side}: it is better than {which}.")
             elif verdict:

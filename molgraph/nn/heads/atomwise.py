@@ -31,6 +31,7 @@ class AtomwiseHead(Head):
     leaves; no mean is taken off, which would not be extensive. Two molecules far apart have the sum of both where an
     atom's state depends on atoms nearby: by ``schnet``, ``painn``, ``dtnn`` and networks along bonds, not by
     ``enn_s2s`` and ``graphgps``, which hear all pairs, nor under a norm over the atoms of a graph (``norm=graph``).
+    ``params.frames`` is refused: its coordinates are in the axes of the whole molecule.
 
     Use it for energies, enthalpies, heat capacities, volumes: numbers that grow with the molecule. Numbers that do not,
     such as gaps, orbital energies or solubilities, are for the head ``perceptron`` on a readout of the graph: ``mean``,
