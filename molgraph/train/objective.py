@@ -89,6 +89,7 @@ class Objective(nn.Module):
     the network. A subclass is registered with ``@register("objective", name)``. ``labelled``: whether it learns the
     labels of rows and is made from their ``Outputs``; one that is not pretrains an encoder and is made from
     ``(network, inputs)``, with ``outputs`` as well where ``tasks`` says that the targets of rows are its tasks.
+    ``helped``: whether it learns the first target beside helper targets, and its heads are those of the first alone.
     ``semi_supervised``: it learns from rows without labels too, is made from ``(network, inputs, outputs)``, and each
     batch of training has as many of them as rows with labels, after these. Its hyper-parameters are keyword arguments
     with defaults (``params.objective.NAME``).
@@ -107,6 +108,7 @@ class Objective(nn.Module):
 
     labelled: bool = True
     tasks: bool = False
+    helped: bool = False
     semi_supervised: bool = False
     episodes: Episodes | None = None
     grad_in_validation: bool = False
