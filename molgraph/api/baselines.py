@@ -25,7 +25,7 @@ from molgraph.base.run_config import RunConfig
 from molgraph.data.sides import Side
 from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS
-from molgraph.data.table import OK, Table, concatenate
+from molgraph.data.table import OK, Table
 from molgraph.evaluate.class_counts import class_counts
 from molgraph.train.card import ModelCard
 from molgraph.train.make_method import make_method, method_class
@@ -200,13 +200,13 @@ def check_keep(config: RunConfig, keep: str) -> None:
 
 
 def run_methods(
-    config: RunConfig, method: Method, parts: list[Table], folder: Path | None, unlabelled: Table | None = None
+    config: RunConfig, method: Method, parts: list[Table], folder: Path | None, own: list[Table] | None = None
 ) -> list[MethodRun]:
     """Fit a method and its baselines one after the other, and predict the test part with each.
 
-    Rows that are ``unlabelled`` are for the method alone.
+    ``own`` parts are the method's, which has more rows or targets to learn from; None for the same parts.
     """
-    own = parts if unlabelled is None else [concatenate(parts[0], unlabelled), *parts[1:]]
+    own = own or parts
     made = [_run(config.model.name, method, own, folder)]
     for side in controls_for(config, method, parts[0]):
         alone = [side.of(part) for part in own]

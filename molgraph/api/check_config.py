@@ -26,7 +26,7 @@ def recipe_of(recipe: RunConfig | str | Path | None, given: Mapping[str, Any]) -
     values = base.model_dump(exclude_unset=True)
     for name, value in given.items():
         for section, key in KEYS[name]:
-            if name in ("targets", "features") and isinstance(value, str):
+            if name in ("targets", "helpers", "features") and isinstance(value, str):
                 value = (value,)
             own = values.setdefault(section, {})
             own[key] = {**own.get(key, {}), **value} if name == "params" else value

@@ -28,6 +28,7 @@ from molgraph.api.baselines import (
     run_methods,
 )
 from molgraph.api.check_config import as_its_start, recipe_of, with_start
+from molgraph.api.helpers import check_helpers, helped_parts, split_helpers
 from molgraph.api.results import TrainingResult
 from molgraph.api.run_split import append_test, divide, divide_before, labelled_sizes, with_split
 from molgraph.api.training_data import read_for_training, read_test
@@ -43,7 +44,7 @@ from molgraph.data.labels import check_targets
 from molgraph.data.splits import Split
 from molgraph.data.standardise import no_molecule_note
 from molgraph.data.standardise import standardise as standardise_table
-from molgraph.data.table import Table
+from molgraph.data.table import Table, concatenate
 from molgraph.data.target_json import notes_of
 from molgraph.evaluate import metrics
 from molgraph.evaluate.payoff import Payoff, payoffs
@@ -123,7 +124,13 @@ def train(
         check_unlabelled(config, method)
     if config.data.features and not all(part.reads_features for part in method.innermost):
         raise UnusedSettingError(f"{config.model.name} reads no columns of features", hint="leave them out (--feature)")
-    table = read_for_training(data if data is not None else config.data.path, config, method)
+    helped = config.data.helpers is not None or get("objective", config.training.objective).helped
+    if helped:
+        check_helpers(config, method)
+    source = data if data is not None else config.data.path
+    table = full = read_for_training(source, split_helpers(config)[0] if helped else config, method)
+    if helped:
+        table = table.with_targets([table.targets[0].name])
     config = with_split(config, table)
     # the recipe stays as it was asked for, so that another model can take it
     method = add_descriptors(config, method, table)
@@ -154,7 +161,10 @@ def train(
     if config.training.store is not None and is_graph(method) and molecules:  # the whole table's serves each part
         threads = config.training.threads
         store_for(clean, cache=store_folder(config.training.store), workers=workers_for(clean, threads))
-    runs = run_methods(config, method, parts, folder, None if more is None else read_unlabelled(more, config, parts[0]))
+    own = helped_parts(parts, full, config, (divided.train, divided.valid)) if helped else parts
+    if more is not None:
+        own = [concatenate(parts[0], read_unlabelled(more, config, parts[0])), *parts[1:]]
+    runs = run_methods(config, method, parts, folder, own)
     scores = {run.name: metrics.score(parts[2], run.prediction) if len(parts[2]) else [] for run in runs}
     frame = metrics.scores_frame(scores)
     alone = {run.name: run.prediction for run in runs}

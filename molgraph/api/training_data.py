@@ -51,7 +51,7 @@ def read_for_training(data: Any, config: RunConfig, learner: Trainable) -> Table
     if isinstance(data, Table):
         table = _chosen(data if asked.targets is None else data.with_targets(list(asked.targets)), config)
     else:
-        table = _read(data, config, asked.targets, split=asked.split_column)
+        table = read_columns(data, config, asked.targets, split=asked.split_column)
     check_reads(learner, table)
     check_targets(table)  # before the split, which says no more than that a part is empty
     if isinstance(data, Table) and asked.log:
@@ -67,7 +67,7 @@ def read_for_training(data: Any, config: RunConfig, learner: Trainable) -> Table
 def read_test(data: Any, config: RunConfig, table: Table) -> Table:
     """The test table of its own, read as ``table`` was, with its targets."""
     if not isinstance(data, Table):
-        test = _read(data, config, table.targets)
+        test = read_columns(data, config, table.targets)
     else:
         test = _chosen(log_targets(data) if config.data.log else data, config)
     if config.data.unit != "none":
@@ -75,7 +75,8 @@ def read_test(data: Any, config: RunConfig, table: Table) -> Table:
     return test
 
 
-def _read(data: Any, config: RunConfig, targets: Any, split: str | None = None) -> Table:
+def read_columns(data: Any, config: RunConfig, targets: Any, split: str | None = None) -> Table:
+    """A table with those targets, read as the recipe says."""
     asked = config.data
     table = read_table(
         data,
@@ -101,7 +102,7 @@ def check_reads(learner: Trainable, table: Table) -> None:
     """Refuse entity columns and targets that a learner does not read, before anything is computed from the table."""
     for part in learner.with_members:
         if isinstance(part, MakesGeometry):
-            table = part.as_read(table)
+            table = part.asread_columns(table)
     for part in learner.innermost:
         if isinstance(part, GraphMethod):
             objective = get("objective", part.objective)

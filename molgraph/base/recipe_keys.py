@@ -49,6 +49,15 @@ class DataSection(Section):
             ("--target", "-t"),
         ),
     ] = None
+    helpers: Annotated[
+        Names | None,
+        Option(
+            "A target that helps to learn the main one, for --objective tawt: a column, or FILE:COLUMN of another "
+            "table; again for several.",
+            Column,
+            ("--helper",),
+        ),
+    ] = None
     smiles: Annotated[str | Names | None, Option("SMILES; found if not given; again for several a row.", Column)] = None
     sequence: Annotated[str | Names | None, Option("A protein sequence; again for several.", Column)] = None
     geometry: Annotated[

@@ -55,6 +55,7 @@ class Network(nn.Module):
         self.started: frozenset[str] = frozenset()  # names of the parameters whose weights are those of a file
         self.inputs: tuple[Input, ...] = ()  # what each entity column's graphs hold
         self.makers: tuple[Callable[[], Encoder], ...] = ()  # each makes an encoder once more, with fresh weights
+        self.make_head: Callable[[Sequence[Target]], Any] | None = None  # a head like its own for other targets
 
     def measure(self, stores: Sequence[GraphStore]) -> None:
         """Take what encoders and parts count, such as degrees and vocabularies, from the graphs of a training part."""
@@ -97,8 +98,8 @@ class Network(nn.Module):
         rows = rows or self.level != "row" or self.reads_atoms or (self.joiner is not None and self.joiner.needs_rows)
         return [make(part.batch, rows=rows) for make, part in zip(self.encoders, sample.parts, strict=True)]
 
-    def answer(self, encoded: Sequence[Encoded], sample: Sample) -> Tensor:
-        """Raw outputs, float [n, d_out], from the states of each entity column."""
+    def answer(self, encoded: Sequence[Encoded], sample: Sample, head: nn.Module | None = None) -> Tensor:
+        """Raw outputs, float [n, d_out], from the states of each entity column; by another head where one is named."""
         extra, members = sample.extra, {}
         if self.reads_atoms:
             state = _atoms(encoded[0])
@@ -116,7 +117,8 @@ class Network(nn.Module):
         if not self.has_head:
             return state.to(wide)
         with torch.autocast(state.device.type, enabled=False):
-            return self.head(state.to(wide), None if extra is None else extra.to(state.dtype).to(wide), **members)
+            head = self.head if head is None else head
+            return head(state.to(wide), None if extra is None else extra.to(state.dtype).to(wide), **members)
 
     def _below(self, encoded: Encoded, batch: GraphBatch) -> tuple[Tensor, Tensor]:
         """The states of a batch's atoms or bonds, and the row of each."""
@@ -189,7 +191,8 @@ def build_network(
         if make.reads_atoms:
             _check_atoms(part.name, encoders, inputs, d_extra)
             d_state = encoders[0].d_rows
-        network.head = _build(make, {**usual, **how}, f"the head {part.name}", d_state + d_extra, targets)
+        network.make_head = partial(_build, make, {**usual, **how}, f"the head {part.name}", d_state + d_extra)
+        network.head = network.make_head(targets)
     return network
 
 

@@ -91,6 +91,7 @@ class Objective(nn.Module):
     ``(network, inputs)``, with ``outputs`` as well where ``tasks`` says that the targets of rows are its tasks.
     ``trains_head``: whether its tasks have a head, which a model that starts from the file has too; ``classes_only``:
     whether they are classes.
+    ``helped``: whether it learns the first target beside helper targets, and its heads are those of the first alone.
     ``semi_supervised``: it learns from rows without labels too, is made from ``(network, inputs, outputs)``, and each
     batch of training has as many of them as rows with labels, after these. Its hyper-parameters are keyword arguments
     with defaults (``params.objective.NAME``).
@@ -111,6 +112,7 @@ class Objective(nn.Module):
     tasks: bool = False
     trains_head: bool = True
     classes_only: bool = False
+    helped: bool = False
     semi_supervised: bool = False
     episodes: Episodes | None = None
     grad_in_validation: bool = False

@@ -111,7 +111,7 @@ def predict_stream(
         raise ConflictError(f"{path} is the file that is read", hint="name another output")
     run = repr((__version__, model_hash, chunk_rows, on_error == "drop", keep_columns, columns_of_input))
     how = (row_format(path), on_error, chunk_rows, keep_columns, columns_of_input)
-    about = {"coverage": getattr(model, "coverage", None), "forces": gives_forces(model)}
+    about: dict[str, Any] = {"coverage": getattr(model, "coverage", None), "forces": gives_forces(model)}
     job = _Job(model, source, *how, run, Streamed(path, **about))
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
         _write_straight(job, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -26,6 +27,7 @@ from tests.train.test_fine_tuning import encoder_of, start, tuned
 
 __all__ = ["start"]  # a fixture
 SMILES = [str(text) for text in series(12).smiles]
+RATES = (0.003, 0.03)  # step sizes, which the validation part chooses from
 
 
 @pytest.mark.system("adversarial-reprogramming", rung="exact")
@@ -52,9 +54,8 @@ def test_a_linear_encoder_answers_by_the_same_shift_for_every_atom(off: str) -> 
     prompt, w = Prompt(1, table.shape[1], "atom").double(), torch.randn(4, table.shape[1]).double()
     nn.init.normal_(prompt.p)
     (changed,), _ = prompt.add(w, (batch.with_level("atom", table=table.double()),), {})  # type: ignore[arg-type]
-    for each in (changed["atom"].table, table.double()):
+    for each in (table.double() if off else changed["atom"].table, table.double()):
         h = each[batch["atom"].code] @ w.T
-        h = h.relu() if off else h
         shifts.append(torch.stack([h[a:b].sum(0) for a, b in pairwise(offsets.tolist())]))
     expected = offsets.diff()[:, None] * (prompt.p @ w.T)
     torch.testing.assert_close(shifts[0] - shifts[1], expected, rtol=0, atol=1e-6)
@@ -77,24 +78,30 @@ def smooth(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.system("gradient-features", rung="exact")
-def test_the_product_is_that_of_the_explicit_jacobian(smooth: Any, off: str) -> None:
+def test_the_product_is_that_of_the_explicit_jacobian(smooth: Any, off: str, monkeypatch: pytest.MonkeyPatch) -> None:
     network, sample = smooth
+    if off:
+        monkeypatch.setattr(network, "_forward_hooks", OrderedDict())  # which add both terms
     part: GradientFeatures = network.parts[PART]
     (h,) = network.encode(sample)
-    raw, change = network.answer([h], sample), torch.zeros(12)
+    raw = network.answer([h], sample)
     theta = [network.encoder.get_parameter(name) for name in part.names]
     assert len(theta) == 2 and all(value.any() for value in part.w_2)
     rows = [torch.autograd.grad(raw[i, 0], theta, retain_graph=True) for i in range(12)]
     jacobian = torch.stack([torch.cat([each.flatten() for each in row]) for row in rows])
     w_2 = torch.cat([each.detach().flatten() for each in part.w_2])
-    change = jacobian @ (0 * w_2 if off else w_2)
+    change = jacobian @ w_2
     expected = raw[:, 0] + change + part.w_1(h.graphs)[:, 0]
     torch.testing.assert_close(network(sample)[0][:, 0], expected, rtol=0, atol=1e-5 * float(change.abs().max() or 1))
 
 
 @pytest.mark.system("gradient-features", rung="exact")
-def test_it_is_the_network_with_moved_weights_up_to_the_square_of_the_step(smooth: Any, off: str) -> None:
+def test_it_is_the_network_with_moved_weights_up_to_the_square_of_the_step(
+    smooth: Any, off: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     network, sample = smooth
+    if off:
+        monkeypatch.setattr(network, "_forward_hooks", OrderedDict())
     part: GradientFeatures = network.parts[PART]
     steps, errors = np.array([0.02, 0.04, 0.08, 0.16]), []
     theta = [network.encoder.get_parameter(name) for name in part.names]
@@ -105,7 +112,7 @@ def test_it_is_the_network_with_moved_weights_up_to_the_square_of_the_step(smoot
         nn.init.zeros_(part.w_1.bias)
         for step in steps:
             for value, direction in zip(part.w_2, directions, strict=True):
-                value.copy_(0 * direction if off else step * direction)
+                value.copy_(step * direction)
             linear = network(sample)[0]
             for value, before, direction in zip(theta, first, directions, strict=True):
                 value.copy_(before + step * direction)
@@ -130,15 +137,23 @@ def encoders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @cache
 def errors(start: str, callback: str) -> list[float]:
-    """Errors of hydration energies, kcal/mol, of about 440 molecules, learned from 100 by a linear head; 3 seeds."""
+    """Errors of hydration energies, kcal/mol, of about 440 molecules, learned from 100 by a linear head; 5 seeds.
+
+    Of the two step sizes that with the lower loss of the 50 validation molecules is taken, for each seed.
+    """
     table, found = read_table("dataset:freesolv"), []
-    for seed in range(3):
-        order = np.random.default_rng(seed).permutation(len(table))
-        train, valid, test = (table.take(order[a:b]) for a, b in ((0, 100), (100, 130), (200, len(table))))
-        how: dict[str, Any] = {"head_layers": 1, "epochs": 100, "batch_size": 16, "learning_rate": 0.03}
-        method = GraphMethod("dmpnn", {}, init=start, callback=callback, seed=seed, patience=20, threads=1, **how)
+    for seed in range(10, 15):
+        order, tried = np.random.default_rng(seed).permutation(len(table)), []
+        train, valid, test = (table.take(order[a:b]) for a, b in ((0, 100), (100, 150), (200, len(table))))
         assert test.y is not None
-        found.append(float(np.sqrt(np.square(method.fit(train, valid).predict(test).value - test.y).mean())))
+        for rate in RATES:
+            how: dict[str, Any] = {"head_layers": 1, "epochs": 100, "batch_size": 16, "learning_rate": rate}
+            method = GraphMethod("dmpnn", {}, init=start, callback=callback, seed=seed, patience=20, threads=1, **how)
+            curves = method.fit(train, valid).curves
+            assert curves is not None
+            error = float(np.sqrt(np.square(method.predict(test).value - test.y).mean()))
+            tried.append((float(curves["valid_loss"].min()), error))
+        found.append(min(tried)[1])
     return found
 
 
