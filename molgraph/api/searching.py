@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from molgraph.api.soft_search import soft_matches
 from molgraph.base.cores import cores
 from molgraph.base.errors import BadValueError, ConflictError, EmptyError, MissingOptionError
 from molgraph.base.progress import bar
@@ -31,28 +32,37 @@ COLUMNS = ("query_id", "query", "rank", "id", "smiles", "similarity", "reason")
 
 def nearest(
     query: Any,
-    library: Any,
+    library: Any = None,
     *,
     by: Model | str | os.PathLike[str] | None = None,
-    k: int = 10,
+    k: int | None = None,
     csls: bool = False,
+    smarts: str | None = None,
+    like: str | Sequence[str] = (),
+    eps: float = 0.0,
     threads: int | None = None,
     **columns: Any,
 ) -> pd.DataFrame:
     """Find the k rows of a library that are most similar to each query; the search is exact.
 
     The library is read in blocks, so that memory does not grow with it. Molecules are compared by the cosine of their
-    vectors, or by the Tanimoto similarity of Morgan fingerprints (radius 2, 2,048 bits).
+    vectors, or by the Tanimoto similarity of Morgan fingerprints (radius 2, 2,048 bits). With ``smarts`` the first
+    argument is the library, and those of its molecules are found that fit the pattern with substituents like the
+    exemplars: ``molgraph.nearest("lib.smi", smarts="c1ccccc1[*:1]", like="[*:1]C(=O)O", eps=0.3)``; see
+    ``molgraph.api.soft_search.soft_matches`` for what it returns.
 
     Args:
         query: molecules in any form that ``Model.predict`` takes, or vectors: what ``molgraph.embed`` returns or
             writes, or float [n, d].
         library: molecules or vectors.
         by: the encoder that makes vectors of molecules (a model or its file), or ``fingerprint``, which is the default
-            where neither side is a file of vectors.
-        k: rows for each query.
+            where neither side is a file of vectors. With ``smarts``, whose vectors of substituents are compared.
+        k: rows for each query, 10 if not given; with ``smarts`` all.
         csls: lower the similarity of hubs, rows that are near to many queries (cross-domain similarity local scaling,
             Conneau et al. 2018, equation 6); there must be several queries.
+        smarts: pattern whose atoms with map numbers, at its ends, are places of substituents.
+        like: exemplars for the places, such as ``[*:1]C(=O)O``.
+        eps: largest distance of a substituent from an exemplar, 1 minus the cosine; 0 for the exemplars alone.
         threads: CPU threads; None for all.
         columns: ``smiles`` and ``id``, the columns of both tables.
 
@@ -69,8 +79,19 @@ def nearest(
         >>> found[["query", "smiles"]].values.tolist()
         [['CCO', 'CCCO']]
     """
-    if k < 1:
+    if k is not None and k < 1:
         raise BadValueError(f"k is {k}, expected 1 or more", hint="as in -k 10")
+    if smarts is not None:
+        if library is not None or csls or by == FINGERPRINT:
+            words = "a pattern is searched in one library, by vectors of substituents"
+            hint = "leave the query, csls and by=fingerprint out: nearest(library, smarts=..., like=...)"
+            raise ConflictError(words, hint=hint)
+        return soft_matches(query, smarts, like, eps=eps, by=by, k=k, threads=threads, **columns)
+    if like or eps:
+        raise ConflictError("like and eps are of a pattern, and there is none", hint="add smarts='c1ccccc1[*:1]'")
+    if library is None:
+        raise MissingOptionError("there is no library to search in", hint="name it behind the query")
+    k = 10 if k is None else k
     ready = holds_vectors(query), holds_vectors(library)
     if any(ready) and not all(ready) and by in (None, FINGERPRINT):
         words = "one side holds vectors and the other molecules, which need the same encoder"

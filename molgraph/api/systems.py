@@ -209,6 +209,21 @@ VERBS = (
     ),
     Built(
         SystemCard(
+            "embedding-grammars",
+            left_out="words and their learned vectors: fragments by properties, or by an encoder; the other rules than "
+            "a ball around exemplars",
+            off="--eps 0",
+            beside=("the exemplars alone", "Morgan fingerprints", "random vectors"),
+            modules=("molgraph.api.soft_search", "molgraph.chem.substituents"),
+        ),
+        "option",
+        "--smarts",
+        "molgraph.embed.grammar",
+        "Wingate et al. 2018, arXiv 1808.04891",
+        'molgraph nearest library.smi --smarts "c1ccccc1[*:1]" --like "[*:1]C(=O)O" --eps 0.8 -o matches.csv',
+    ),
+    Built(
+        SystemCard(
             "musicvae",
             left_out="the decoder of two levels, and vectors of attributes; the way between two molecules stands",
             beside=("a straight line",),

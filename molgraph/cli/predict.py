@@ -119,7 +119,6 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
     columns: dict[str, Any] = {
         name: given[name] for name in ("smiles", "sequence", "geometry", "reaction", "id", "decimal") if given[name]
     }
-    columns |= more
     running = {name: given[name] for name in ("device", "threads", "precision") if given[name] is not None}
     running |= {} if given["views"] is None else {"predict_views": given["views"]}
     work: Any = api.predict_file if verb == "predict" else api.embed

@@ -22,6 +22,7 @@ from molgraph.embed.search import nearest_vectors
 from tests.systems.effect import Effect
 
 SEEDS = (0, 1, 2)
+FRESH = (11, 12, 13)  # of the code, which was written on the others
 MAKERS = {"autoencoder": learn_code, "projection": projection}
 
 
@@ -114,10 +115,22 @@ def probes(seed: int) -> dict[str, float]:
     return {"whole": whole, **{name: value / whole for name, value in made.items()}}
 
 
+KEPT = "an eighth of the width keeps .74 of the probe's R2 (principal components .74, a random projection .59); two "
+KEPT += "earlier variants of the autoencoder kept .60 and .61 (projections .45 and .54, components .72 and .77)"
+
+
+@pytest.mark.system("ae-comm", rung="works", null=KEPT)
+def test_a_code_of_an_eighth_of_the_width_keeps_nine_tenths_of_what_a_linear_model_reads(
+    off: str, effect: Effect
+) -> None:
+    found = [probes(seed) for seed in FRESH]
+    beside = {name: [each[name] for each in found] for name in ("projection", "components", "whole")}
+    effect("share of the probe's R2 kept", [each["autoencoder"] for each in found], at_least=0.9, beside=beside)
+
+
 @pytest.mark.system("ae-comm", rung="works")
-def test_a_short_code_keeps_more_than_a_random_projection(off: str, effect: Effect) -> None:
-    found = [probes(seed) for seed in SEEDS]
+def test_a_code_keeps_more_than_a_random_projection(off: str, effect: Effect) -> None:
+    found = [probes(seed) for seed in FRESH]
     gain = [0.0 if off else each["autoencoder"] - each["projection"] for each in found]
-    names = ("autoencoder", "projection", "components", "whole")
-    beside = {name: [each[name] for each in found] for name in names}
+    beside = {name: [each[name] for each in found] for name in ("autoencoder", "projection", "components")}
     effect("share of the probe's R2 kept, above a random projection's", gain, at_least=0.1, beside=beside)
