@@ -22,7 +22,9 @@ from molgraph.train.episodes import Episodes
 from molgraph.train.inputs import Input, own_params
 from molgraph.train.network import Network
 from molgraph.train.outputs import Outputs
+from molgraph.train.row_groups import RowGroups
 from molgraph.train.row_labels import RowLabels
+from molgraph.train.samples import Samples
 
 
 class Loss(NamedTuple):
@@ -135,6 +137,13 @@ class Objective(nn.Module):
         """Labels that the objective makes of the molecules of a corpus, as ``batch.y``; none by default.
 
         ``settings``: the objective's hyper-parameters.
+        """
+        return None
+
+    def sampler(self, samples: Samples, batch_size: int, *, judged: bool = False) -> RowGroups | None:
+        """What draws batches of rows that belong together; None, as by default, for batches of any rows.
+
+        ``judged``: whether the rows are those of the validation part.
         """
         return None
 
