@@ -39,7 +39,7 @@ class EditLabels(RowLabels):
 
 
 class EditPairs(RowGroups):
-    """The edits that lead between rows in two contexts or more; a group has two pairs, rows before, after, before, after.
+    """The edits that occur in two contexts or more; a group is two pairs, rows before, after, before, after.
 
     An edit replaces one group by another one in one context: a matched molecular pair. Each is taken in the direction
     in which the group's number grows, for the way back is its negative.

@@ -133,6 +133,11 @@ class Objective(nn.Module):
         return {}
 
     @classmethod
+    def network_parts(cls, network: Network, **settings: Any) -> Mapping[str, nn.Module]:
+        """The same of a network with several encoders; by default ``parts`` of its first."""
+        return cls.parts(network.encoder, **settings)
+
+    @classmethod
     def row_labels(cls, **settings: Any) -> RowLabels | None:
         """Labels that the objective makes of the molecules of a corpus, as ``batch.y``; none by default.
 
@@ -223,7 +228,7 @@ def settings_in(part: Part, params: Mapping[str, Any]) -> dict[str, Any]:
 def with_parts(network: Network, name: str, params: Mapping[str, Any]) -> Network:
     """The network with the parts that an objective puts into it, of those of its settings that they have."""
     part = read_part(name, "objective")
-    network.parts.update(get("objective", part.name).parts(network.encoder, **settings_in(part, params)))
+    network.parts.update(get("objective", part.name).network_parts(network, **settings_in(part, params)))
     return network
 
 

@@ -14,17 +14,28 @@ import pytest
 import torch
 from rdkit import Chem
 from rdkit.Chem import rdShapeHelpers
+from torch.nn import functional as F
 
 import molgraph
 from molgraph.chem.conformer import Conformers, make_conformers
 from molgraph.chem.fingerprints import morgan
+from molgraph.chem.matched_pairs import cuts_of
 from molgraph.chem.shape_grid import TURNS, principal, shape_grids
+from molgraph.data.table import make_table
+from molgraph.nn.contrastive import info_nce
 from molgraph.nn.match_embedding import Gaussians, MatchEmbedding
+from molgraph.nn.matching import attention_scores, mil_nce, padded
+from molgraph.train.edit_labels import EditLabels, repeated_edits
+from molgraph.train.objectives.edit_vectors import triplets
 from molgraph.train.objectives.shape_match import shape_gaussians, triplet_ratio
 from molgraph.train.shape_labels import shape_tanimoto
 from tests.systems.effect import Effect
 
 DATA = Path(os.environ.get("MOLGRAPH_DATA", "/none"))
+GROUPS = ("F", "Cl", "C", "OC", "C#N", "C(F)(F)F")
+ANALOGUES = [
+    f"{group}{rest}" for rest in ("c1ccc2ccccc2c1", "c1ccc(C(=O)NC2CC2)cc1", "C1CCN(CC1)c1ccccn1") for group in GROUPS
+]
 SHAPED = ["CCCCCCCC", "c1ccccc1", "CC(C)(C)C", "c1ccc2ccccc2c1", "CCCCCCO", "OC1CCCCC1", "CC(=O)Nc1ccc(O)cc1"]
 
 
@@ -169,3 +180,75 @@ def test_molecules_of_like_shape_are_near(off: str, effect: Effect, monkeypatch:
         untrained.append(hits(nearness(molgraph.embed(fresh, held).value), alike >= 0.7))
     bound = max(fingerprints, float(np.mean(untrained))) + 0.02
     effect("hit@10 of shapes", learned, at_least=bound, beside={"Morgan": [fingerprints], "untrained": untrained})
+
+
+@pytest.mark.system("vatt", rung="exact")
+def test_one_positive_is_a_cross_entropy_and_several_are_a_bag(off: str) -> None:
+    torch.manual_seed(0)
+    scores, rows = torch.randn(5, 9, dtype=torch.float64), torch.arange(5)
+    one = torch.zeros(5, 9, dtype=torch.bool)
+    one[rows, (rows + 1) if off else rows] = True
+    torch.testing.assert_close(mil_nce(scores, one), F.cross_entropy(scores, rows, reduction="none"), atol=1e-6, rtol=0)
+    bags = torch.rand(5, 9) < 0.4
+    bags[:, 0], bags[4] = True, False
+    share = [math.log(scores[i].exp().sum() / scores[i][bags[i]].exp().sum()) for i in range(4)]
+    torch.testing.assert_close(mil_nce(scores, bags), torch.tensor([*share, 0.0], dtype=torch.float64))
+
+
+@pytest.mark.system("attngan-damsm", rung="exact")
+def test_one_row_each_is_info_nce_of_their_cosine(off: str) -> None:
+    """And the order of rows does not count, nor do rows that are padding."""
+    torch.manual_seed(0)
+    words, regions = (F.normalize(torch.randn(n, 1, 6, dtype=torch.float64), dim=2) for n in (4, 4))
+    mask = torch.ones(4, 1, dtype=torch.bool)
+    scores = attention_scores(words, mask, regions, mask, 5.0, 5.0)
+    cosine = words[:, 0] @ (regions.roll(1, 0) if off else regions)[:, 0].T
+    of = torch.arange(4)
+    found, known = info_nce(10 * scores, of).losses, F.cross_entropy(10 * cosine, of, reduction="none")
+    torch.testing.assert_close(found, known, atol=1e-6, rtol=0)
+
+
+@pytest.mark.system("attngan-damsm", rung="exact")
+def test_a_residue_attends_to_atoms_as_in_the_paper(off: str) -> None:
+    """Loops over proteins, ligands, residues and atoms, with rows in another order."""
+    torch.manual_seed(0)
+    e_of, v_of = torch.tensor([0, 0, 1, 0, 1]), torch.tensor([1, 0, 1, 2, 1, 0, 2])
+    e, v = (torch.randn(len(of), 3, dtype=torch.float64) for of in (e_of, v_of))
+    order = torch.randperm(7)
+    dense = (*padded(e, e_of, 2), *padded(v[order], v_of[order], 3))
+    found = attention_scores(*dense, 5.0, 0.5 if off else 4.0)
+    for i in range(2):
+        for j in range(3):
+            words, regions = e[e_of == i], v[v_of == j]
+            s = (words @ regions.T).softmax(dim=0)
+            context = (5.0 * s).softmax(dim=1) @ regions
+            cosines = F.cosine_similarity(context, words, dim=1)
+            assert found[i, j].item() == pytest.approx(((4.0 * cosines).exp().sum().log() / 4.0).item(), abs=1e-9)
+
+
+@pytest.mark.system("cpv", rung="exact")
+def test_the_pairs_of_an_edit_differ_in_the_same_two_groups(off: str) -> None:
+    """By RDKit: each pair is one context with either group, and the vector of two edits is the sum of theirs."""
+    table = make_table(ANALOGUES)
+    labels = EditLabels().make(ANALOGUES, 1)
+    edits = repeated_edits(labels[::-1].copy() if off else labels)
+    assert len(edits) >= 6 and len(table) == len(ANALOGUES)
+    for pairs in edits:
+        changes = []
+        for before, after in pairs:
+            one, two = ({cut.context: cut.group for cut in cuts_of(ANALOGUES[row])} for row in (before, after))
+            changes.append({(one[c], two[c]) for c in one.keys() & two.keys() if one[c] != two[c]})
+        assert set.intersection(*changes), "one change that all pairs of the edit have"
+
+
+@pytest.mark.system("cpv", rung="exact")
+def test_the_loss_compares_each_vector_with_those_of_other_edits_and_other_products(off: str) -> None:
+    torch.manual_seed(0)
+    a, p, n = torch.randn(3, 4), torch.randn(3, 4), torch.randn(5, 4)
+    excluded = torch.rand(3, 5) < 0.4
+    excluded[:, 0] = False
+    found = triplets(a, n[:3] if off else p, n, excluded, 1.0)
+    for i in range(3):
+        near = (a[i] - p[i]).norm()
+        each = [max(0.0, (near - (a[i] - n[k]).norm() + 1).item()) for k in range(5) if not excluded[i, k]]
+        assert found[i].item() == pytest.approx(sum(each) / len(each), abs=1e-5)
