@@ -58,6 +58,11 @@ class Matcher(nn.Module):
         return attention_scores(*dense, *self.gammas), whole[0] @ whole[1].T
 
 
+def row_width(encoder: Any) -> int:
+    """Width of the states of atoms or tokens; 0 where an encoder gives none."""
+    return int(getattr(encoder, "d_tokens", encoder.d_rows))
+
+
 def rows_of(encoded: Encoded) -> Rows:
     """The states of tokens or atoms."""
     return next(rows for rows in encoded.rows if rows.level in ("atom", "token"))
@@ -122,7 +127,7 @@ class Match(Objective):
             raise UnsupportedError(words, hint="choose -m dmpnn+tokens and name both columns")
         kinds = [each.kind for each in inputs]
         for each, encoder in zip(inputs, network.encoders, strict=True):
-            if not encoder.d_rows:
+            if not row_width(encoder):
                 words = f"match reads the states of residues and atoms, which {each.encoder} does not give"
                 raise UnsupportedError(words, hint="choose -m dmpnn+tokens")
         self.words, self.gamma_3 = kinds.index("sequence") if "sequence" in kinds else 1, gamma_3
@@ -133,7 +138,7 @@ class Match(Objective):
     ) -> Mapping[str, nn.Module]:
         """The space, and the attention in it."""
         ends = network.encoders
-        return {PART: Matcher([e.d_rows or 1 for e in ends], [e.d_out for e in ends], width, gamma_1, gamma_2)}
+        return {PART: Matcher([row_width(e) or 1 for e in ends], [e.d_out for e in ends], width, gamma_1, gamma_2)}
 
     def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
         """Sum over the rows of a batch of the losses of both directions and both scores."""
