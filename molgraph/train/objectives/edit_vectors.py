@@ -30,6 +30,7 @@ from molgraph.train.samples import Sample, Samples
             "are differences, so of the homomorphism loss the part that compares products is kept",
             off="masked-atoms",
             beside=("the encoder without training", "chance"),
+            command="molgraph pretrain dataset:bace -m dmpnn --objective edit-vectors -o encoder.mgm",
             modules=("molgraph.train.edit_labels", "molgraph.train.row_groups", "molgraph.chem.matched_pairs"),
         ),
     ),
