@@ -102,7 +102,7 @@ def check_reads(learner: Trainable, table: Table) -> None:
     """Refuse entity columns and targets that a learner does not read, before anything is computed from the table."""
     for part in learner.with_members:
         if isinstance(part, MakesGeometry):
-            table = part.asread_columns(table)
+            table = part.as_read(table)
     for part in learner.innermost:
         if isinstance(part, GraphMethod):
             objective = get("objective", part.objective)

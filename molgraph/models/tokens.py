@@ -15,7 +15,7 @@ from molgraph.base.ranges import Probability, Range, Width
 from molgraph.base.registry import get, register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn.encoder import Encoded, Encoder
+from molgraph.nn.encoder import Encoded, Encoder, Rows
 from molgraph.nn.relation import Relation, row_offsets
 from molgraph.nn.sequence import embedded_tokens, make_sequence
 
@@ -77,7 +77,7 @@ class Tokens(Encoder):
         self.embed = nn.Linear(spec.width("token"), d_embed, bias=False)
         self.sequence = make_sequence(sequence, d_embed, d_hidden, n_layers, dropout)
         self.readout = make_part("readout", readout, d_hidden)
-        self.d_out = self.readout.d_out
+        self.d_out, self.d_tokens = self.readout.d_out, d_hidden  # no ``d_rows``: a token is no atom
 
     @classmethod
     def featuriser(cls, kind: str, params: Mapping[str, Any]) -> str:
@@ -91,9 +91,10 @@ class Tokens(Encoder):
         return name
 
     def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
-        """Encode a batch of sequences."""
+        """Encode a batch of sequences; with ``rows`` the states of the tokens that are read too."""
         x, mask = embedded_tokens(batch, self.embed, self.max_tokens)
         h, counts = self.sequence(x, mask)[0][mask], mask.sum(dim=1)
         each = torch.arange(len(h), device=h.device)
         graphs, penalties = self.readout(h, Relation(each, row_offsets(counts), len(h), batch.n_graphs))
-        return Encoded(graphs, penalties=penalties)
+        own = (Rows("token", h, torch.nonzero(mask)[:, 0]),) if rows else ()
+        return Encoded(graphs, own, penalties)

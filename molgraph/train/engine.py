@@ -28,6 +28,7 @@ from molgraph.train.learner import Early, Fitted, Learned, Learner, TrainingConf
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.optimizers import make_optimizer, stretched
 from molgraph.train.phases import Timeline, decay_groups
+from molgraph.train.row_groups import RowGroups
 from molgraph.train.runtime import Interrupted, launch, lightning_quiet, make_fabric, watch_ctrl_c
 from molgraph.train.samples import Sample, Samples
 
@@ -65,7 +66,13 @@ class Fit:
         """
         plan, how = self.plan, self.how
         self.fabric, self.objective = fabric, learner.objective
-        self.drawn = self.judged = None
+        self.drawn: EpisodeSampler | RowGroups | None
+        self.judged: EpisodeSampler | RowGroups | None
+        self.drawn = self.objective.sampler(self.train, how.batch_size)
+        self.judged = None if self.valid is None else self.objective.sampler(self.valid, how.batch_size, judged=True)
+        if isinstance(self.judged, RowGroups) and not self.judged.count:
+            logger.info(f"{plan.label}: the validation part has no rows that belong together, and judges nothing")
+            self.valid = self.judged = None
         if (asked := self.objective.episodes) is not None:
             self.drawn = EpisodeSampler(self.train, asked)
             if self.valid is not None:

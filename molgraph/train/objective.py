@@ -29,7 +29,9 @@ from molgraph.train.episodes import Episodes
 from molgraph.train.inputs import Input, own_params
 from molgraph.train.network import Network
 from molgraph.train.outputs import Outputs
+from molgraph.train.row_groups import RowGroups
 from molgraph.train.row_labels import RowLabels
+from molgraph.train.samples import Samples
 
 
 class Loss(NamedTuple):
@@ -144,12 +146,24 @@ class Objective(nn.Module):
         return {}
 
     @classmethod
+    def network_parts(cls, network: Network, **settings: Any) -> Mapping[str, nn.Module]:
+        """The same of a network with several encoders; by default ``parts`` of its first."""
+        return cls.parts(network.encoder, **settings)
+
+    @classmethod
     def row_labels(cls, **settings: Any) -> RowLabels | None:
         """Labels that the objective makes of the molecules of a corpus, as ``batch.y``; none by default.
 
         Where rows have targets for tasks, they stand behind those.
 
         ``settings``: the objective's hyper-parameters.
+        """
+        return None
+
+    def sampler(self, samples: Samples, batch_size: int, *, judged: bool = False) -> RowGroups | None:
+        """What draws batches of rows that belong together; None, as by default, for batches of any rows.
+
+        ``judged``: whether the rows are those of the validation part.
         """
         return None
 
@@ -235,7 +249,7 @@ def settings_in(part: Part, params: Mapping[str, Any]) -> dict[str, Any]:
 def with_parts(network: Network, name: str, params: Mapping[str, Any]) -> Network:
     """The network with the parts that an objective puts into it, of those of its settings that they have."""
     part = read_part(name, "objective")
-    network.parts.update(get("objective", part.name).parts(network.encoder, **settings_in(part, params)))
+    network.parts.update(get("objective", part.name).network_parts(network, **settings_in(part, params)))
     return network
 
 

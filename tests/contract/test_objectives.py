@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from molgraph.train.runtime import Interrupted
 from tests.tiny import same_bits, series, weights_of
 
 N = 48
+PAIRED = ("match", "views")  # those that read two columns
 
 
 def table(name: str, seed: int = 0) -> Table:
@@ -28,14 +30,30 @@ def table(name: str, seed: int = 0) -> Table:
     rng = np.random.default_rng(seed)
     if "atom.position" in entry("objective", name).value.needs:
         return geometries(rng)
-    smiles = [*series(N - 1).smiles, "not a molecule"]
+    smiles = [*(analogues() if name == "edit-vectors" else series(N - 1).smiles), "not a molecule"]
     sizes = np.array([[len(text), len(text) - text.count("c")] for text in smiles], dtype=float)  # to be learned
     y = np.column_stack([sizes, sizes > np.median(sizes, axis=0)])
     y[rng.random(y.shape) < 0.2] = np.nan
     targets = (Target("a"), Target("b"), Target("c", "binary"), Target("d", "binary"))
     made = make_table(smiles, targets=targets, y=y)
+    if name in PAIRED:
+        made = replace(made, entities=(*made.entities, replace(made.entities[0], name="text")))
     kind = entry("objective", name).value
     return made if kind.labelled else made.with_targets(["c", "d"] if kind.classes_only else ["a", "b"])  # of one kind
+
+
+def analogues() -> list[str]:
+    """Series in which the same groups are replaced."""
+    groups = ("F", "Cl", "Br", "C", "OC", "C#N", "C(F)(F)F", "N")
+    rests = (
+        "c1cccnc1C",
+        "c1ccc2ccccc2c1",
+        "c1ccc(C(=O)NC2CC2)cc1",
+        "C1CCN(CC1)c1ccccn1",
+        "c1ccc(cc1)N1CCOCC1",
+        "C1CCCCC1O",
+    )
+    return [f"{group}{rest}" for rest in rests for group in groups][: N - 1]
 
 
 def geometries(rng: np.random.Generator) -> Table:
@@ -51,7 +69,10 @@ def geometries(rng: np.random.Generator) -> Table:
 def method(name: str, **params: Any) -> GraphMethod:
     encoder = "schnet" if "atom.position" in entry("objective", name).value.needs else "dmpnn"
     encoder = "grover" if name == "grover" else encoder  # the one with two views
-    small = {**registry.get("method", "graph").small, "params": dict(registry.get("encoder", encoder).small)}
+    encoder = "dmpnn+tokens" if name in PAIRED else encoder
+    prefixes = {each: f"{each}." if "+" in encoder else "" for each in encoder.split("+")}
+    own = {f"{prefixes[e]}{k}": v for e in prefixes for k, v in registry.get("encoder", e).small.items()}
+    small = {**registry.get("method", "graph").small, "params": own}
     return GraphMethod(encoder, **{**small, "epochs": 3, "threads": 1, "objective": name, **params})
 
 

@@ -31,6 +31,8 @@ from tests.tiny import series
 NASTY = [line.split("\t")[0] for line in (Path(__file__).parents[1] / "nasty.tsv").read_text("utf-8").splitlines()[1:]]
 PROTEINS = ("MKTAYIAKQRQISFVKSHFSRQ", "GIVEQCCTSICSLYQLENYCN", "ACDEFGHIKLMNPQRSTVWY")
 FRAGMENTS = ("OC(=O)c1ccccc1", "CC(=O)c1ccccc1", "NC(=O)c1ccccc1", "Oc1ccccc1")
+GROUPS = ("F", "Cl", "Br", "C", "OC", "C#N", "C(F)(F)F", "N")  # in series in which they replace each other
+RESTS = ("c1ccc2ccccc2c1", "c1ccc(C(=O)NC2CC2)cc1", "C1CCN(CC1)c1ccccn1", "c1ccc(cc1)N1CCOCC1")
 #: what a verb is told besides, so that it ends soon
 QUICK = {
     "train": "-t y --split random --no-baseline --epochs 1 --batch-size 16 --threads 1",
@@ -82,6 +84,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     frames = {
         "chembl2321810": {"smiles": smiles, "y": y[:, 0]},
         "nci": {"smiles": [str(text) for text in builtin.nci().smiles[:32]]},
+        "bace": {"smiles": [f"{g}{rest}" for rest in RESTS for g in GROUPS]},
         "tox21": {"smiles": smiles, **{name: rng.integers(0, 2, 48) for name in "abc"}},
         "davis": {"smiles": smiles, "sequence": [PROTEINS[i % 3] for i in range(48)], "y": y[:, 0]},
         "ppi_yeast": {

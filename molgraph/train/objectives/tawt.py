@@ -99,7 +99,8 @@ class TAWT(Objective):
         self.valid_parts = self.supervised.valid_parts
         self.unused_parameters = self.supervised.unused_parameters
         self.names, self.weight, self.eta, self.every = [t.name for t in helpers], weight, eta, every
-        self.helpers = nn.ModuleList([] if shared else [network.make_head((each,)) for each in helpers])
+        make: Any = network.make_head
+        self.helpers = nn.ModuleList([] if shared else [make((each,)) for each in helpers])
         self.register_buffer("scores", torch.zeros(len(helpers)))
         self.scores: Tensor  # logarithms of the weights, up to a constant
 
