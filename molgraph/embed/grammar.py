@@ -150,7 +150,7 @@ class Likeness:
     def _raw(self, texts: Sequence[str]) -> np.ndarray:
         single = [text.count("*") == 1 for text in texts]  # one that has a * of its own can be compared by spelling
         rows = np.flatnonzero(single)
-        kept = [texts[row] for row in rows]
+        kept = [texts[row] for row in rows.tolist()]
         if self.encoder is None:
             made = substituent_properties(kept)
         else:

@@ -1,4 +1,4 @@
-"""Objectives: what a step of training minimises, and how; the supervised one learns the labels of rows."""
+"""Define ``Objective``, the base class of what a step of training minimises, and make registered ones by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from molgraph.base.errors import (
@@ -21,9 +20,8 @@ from molgraph.base.errors import (
 )
 from molgraph.base.parameters import check_params
 from molgraph.base.parts import Part, part_names, read_part
-from molgraph.base.ranges import NotNegative
 from molgraph.base.recipe_keys import GradientDescent
-from molgraph.base.registry import get, register
+from molgraph.base.registry import get
 from molgraph.data.view import View, make_views
 from molgraph.train.episodes import Episodes
 from molgraph.train.inputs import Input, own_params
@@ -267,50 +265,6 @@ def views_for(text: str | None, name: str) -> list[View]:
             words = f"several views of a row have one label, and {name} compares rows"
             raise ConflictError(words, hint="leave n out")
     return views
-
-
-@register(
-    "objective",
-    "supervised",
-    summary="the labels of rows: squared error, cross-entropy",
-    command="molgraph train dataset:chembl2321810 -m dmpnn --objective supervised",
-)
-class Supervised(Objective):
-    """The losses of the head, such as squared error and cross-entropy, each label weighted, and the penalties.
-
-    The network's head has the losses (``nn.head.Head``).
-
-    Args:
-        outputs: which output columns belong to which target.
-        penalties: the weights of the network's penalties by name, as in ``{"kl": 0.1}``; 1 if not given.
-    """
-
-    def __init__(self, outputs: Outputs, *, penalties: Mapping[str, NotNegative] | None = None) -> None:
-        super().__init__()
-        self.penalties = penalties or {}
-        self.unused_parameters = outputs.level != "row" or outputs.references is not None  # those of a readout
-        self.kinds = tuple((t.kind, s.start, s.stop) for t, s in zip(outputs.targets, outputs.slices, strict=True))
-        kinds = {kind for kind, _, _ in self.kinds}
-        self.valid_parts = ("accuracy",) if kinds and kinds <= {"binary", "multiclass"} else ()
-
-    def forward(self, network: Any, batch: Any, state: StepState) -> Loss:
-        """Sum of the weighted losses of a batch's labels; an unknown penalty is an ``UnknownNameError``."""
-        raw, penalties = network(batch)
-        if state.training:
-            check_penalties(self.penalties, penalties)
-        total = (network.head.losses(raw, batch.y) * batch.weights).sum()
-        count, right = int((batch.weights > 0).sum()), dict[str, Tensor]()
-        if self.valid_parts and not state.training:
-            right = {"accuracy": self._right(network.head.values(raw)[0], batch.y, batch.weights)}
-        return Loss(total, count, right).with_penalties(penalties, self.penalties)
-
-    def _right(self, raw: Tensor, y: Tensor, weights: Tensor) -> Tensor:
-        """How many labels are the likeliest class."""
-        likeliest = [
-            raw[:, a:b].argmax(1, keepdim=True) if kind == "multiclass" else (raw[:, a:b] > 0).long()
-            for kind, a, b in self.kinds
-        ]
-        return ((torch.cat(likeliest, dim=1) == y.long()) & (weights > 0)).sum()
 
 
 def check_penalties(weights: Mapping[str, float], penalties: Mapping[str, Tensor]) -> None:

@@ -21,8 +21,9 @@ from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model
 from molgraph.train.network import Network, build_network
-from molgraph.train.objective import StepState, Supervised
+from molgraph.train.objective import StepState
 from molgraph.train.objectives.masked_atoms import MaskedAtoms
+from molgraph.train.objectives.supervised import Supervised
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import prepare
 from molgraph.train.samples import Sample

@@ -11,7 +11,7 @@ from molgraph.base.contracts import Target
 from molgraph.base.seeds import derive
 from molgraph.nn import head
 from molgraph.train.engine import fit_network
-from molgraph.train.objective import Supervised
+from molgraph.train.objectives.supervised import Supervised
 from molgraph.train.outputs import Outputs
 from molgraph.train.runtime import torch_settings
 from molgraph.train.samples import Sample, Samples

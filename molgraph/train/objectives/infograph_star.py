@@ -16,7 +16,8 @@ from molgraph.nn.encoder import Encoded
 from molgraph.nn.mutual_information import JensenShannon
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network, check_one_encoder
-from molgraph.train.objective import Loss, Objective, StepState, Supervised, check_penalties
+from molgraph.train.objective import Loss, Objective, StepState, check_penalties
+from molgraph.train.objectives.supervised import Supervised
 from molgraph.train.outputs import Outputs
 from molgraph.train.samples import Sample
 

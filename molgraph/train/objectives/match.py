@@ -49,13 +49,14 @@ class Matcher(nn.Module):
             encoded: of both columns, with the states of rows.
             words: the number of the column of proteins.
         """
-        dense, whole = [], []
+        dense, whole = list[Any](), list[Tensor]()
         for k in (words, 1 - words):
             each, rows = encoded[k], rows_of(encoded[k])
             h = F.normalize(self.rows[k](rows.h.float()), dim=1)
-            dense += padded(h, rows.graph_of, len(each.graphs))
+            dense.append(padded(h, rows.graph_of, len(each.graphs)))
             whole.append(F.normalize(self.graphs[k](each.graphs.float()), dim=1))
-        return attention_scores(*dense, *self.gammas), whole[0] @ whole[1].T
+        (a, in_a), (b, in_b) = dense
+        return attention_scores(a, in_a, b, in_b, *self.gammas), whole[0] @ whole[1].T
 
 
 def row_width(encoder: Any) -> int:

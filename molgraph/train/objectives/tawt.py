@@ -18,7 +18,8 @@ from molgraph.base.systems import SystemCard
 from molgraph.nn.penalties import add_penalties
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network
-from molgraph.train.objective import Loss, Objective, StepState, Supervised, check_penalties
+from molgraph.train.objective import Loss, Objective, StepState, check_penalties
+from molgraph.train.objectives.supervised import Supervised
 from molgraph.train.outputs import Outputs
 from molgraph.train.samples import Sample
 
