@@ -23,7 +23,7 @@ class Gaussians(NamedTuple):
     mean: Float[Tensor, "n d"]
     log_variance: Float[Tensor, "n d"]
 
-    def sample(self, k: int, random: torch.Generator | None = None) -> Tensor:
+    def sample(self, k: int, random: torch.Generator | None = None) -> Float[Tensor, "{k} n d"]:
         """float [k, n, d]: k points of each, by ``mean + sigma * noise``; the mean alone where the variance is 0."""
         noise = torch.randn(k, *self.mean.shape, generator=random).to(self.mean)
         return self.mean + (self.log_variance / 2).exp() * noise
@@ -60,21 +60,23 @@ class MatchEmbedding(nn.Module):
         return Gaussians(mean, (log_variance - 2).clamp(-10, 3))
 
     @property
-    def scale(self) -> Tensor:
+    def scale(self) -> Float[Tensor, ""]:
         """a, above 0."""
         return F.softplus(self.raw_scale)
 
-    def probability(self, a: Gaussians, b: Gaussians, random: torch.Generator | None = None) -> Tensor:
+    def probability(self, a: Gaussians, b: Gaussians, random: torch.Generator | None = None) -> Float[Tensor, "n m"]:
         """float [n, m]: the probability that each of n matches each of m.
 
         ``random``: the numbers of the points; None for torch's own.
         """
         return self.log_probability(a, b, random).exp()
 
-    def log_probability(self, a: Gaussians, b: Gaussians, random: torch.Generator | None = None) -> Tensor:
+    def log_probability(
+        self, a: Gaussians, b: Gaussians, random: torch.Generator | None = None
+    ) -> Float[Tensor, "n m"]:
         """float [n, m]: its logarithm; that of one point a Gaussian where ``k`` is 1."""
         x, y = a.sample(self.k, random), b.sample(self.k, random)
         distance = torch.cdist(x.flatten(0, 1), y.flatten(0, 1), compute_mode="donot_use_mm_for_euclid_dist")
         each = F.logsigmoid(self.bias - self.scale * distance).reshape(self.k, len(a.mean), self.k, len(b.mean))
-        total: Tensor = each.permute(1, 3, 0, 2).flatten(2).logsumexp(dim=2)
+        total: Float[Tensor, "n m"] = each.permute(1, 3, 0, 2).flatten(2).logsumexp(dim=2)
         return total - 2 * torch.tensor(float(self.k)).log()

@@ -26,7 +26,9 @@ def mil_nce(scores: Float[Tensor, "n m"], positive: Bool[Tensor, "n m"]) -> Floa
     return torch.where(positive.any(dim=1), scores.logsumexp(dim=1) - bag, 0.0)
 
 
-def padded(h: Float[Tensor, "rows d"], graph_of: Int[Tensor, " rows"], n: int) -> tuple[Tensor, Tensor]:
+def padded(
+    h: Float[Tensor, "rows d"], graph_of: Int[Tensor, " rows"], n: int
+) -> tuple[Float[Tensor, "{n} most d"], Bool[Tensor, "{n} most"]]:
     """Rows of n graphs side by side: float [n, most, d], 0 past the last one, and bool [n, most], where rows are.
 
     Args:

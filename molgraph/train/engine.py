@@ -23,12 +23,11 @@ from molgraph.data.loader import batch_order, make_ahead
 from molgraph.train import checkpoint
 from molgraph.train.callback import make_callbacks
 from molgraph.train.checkpoint import CURVES, Progress
-from molgraph.train.episodes import EpisodeSampler
+from molgraph.train.draws import VALID_BATCH, samplers
 from molgraph.train.learner import Early, Fitted, Learned, Learner, TrainingConfig
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.optimizers import make_optimizer, stretched
 from molgraph.train.phases import Timeline, decay_groups
-from molgraph.train.row_groups import RowGroups
 from molgraph.train.runtime import Interrupted, launch, lightning_quiet, make_fabric, watch_ctrl_c
 from molgraph.train.samples import Sample, Samples
 
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
 logger = logging.getLogger("molgraph")
-VALID_BATCH = 512
 
 
 class Fit:
@@ -66,17 +64,7 @@ class Fit:
         """
         plan, how = self.plan, self.how
         self.fabric, self.objective = fabric, learner.objective
-        self.drawn: EpisodeSampler | RowGroups | None
-        self.judged: EpisodeSampler | RowGroups | None
-        self.drawn = self.objective.sampler(self.train, how.batch_size)
-        self.judged = None if self.valid is None else self.objective.sampler(self.valid, how.batch_size, judged=True)
-        if isinstance(self.judged, RowGroups) and not self.judged.count:
-            logger.info(f"{plan.label}: the validation part has no rows that belong together, and judges nothing")
-            self.valid = self.judged = None
-        if (asked := self.objective.episodes) is not None:
-            self.drawn = EpisodeSampler(self.train, asked)
-            if self.valid is not None:
-                self.judged = EpisodeSampler(self.valid, asked._replace(queries=VALID_BATCH))
+        self.drawn, self.judged, self.valid = samplers(self.objective, self.train, self.valid, how.batch_size)
         self.prepare: Callable[[Sample], None] = learner.network.prepare
         self.phases = Timeline(learner.network, learner.callbacks, how, self.steps)
         groups = [decay_groups(own, learner, how.weight_decay) for own in learner.turns()]

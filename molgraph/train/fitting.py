@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 from torch import Tensor
@@ -27,14 +27,11 @@ from molgraph.train.rdkit_features import with_rdkit_features
 from molgraph.train.restore import stored_defaults
 from molgraph.train.runtime import torch_settings
 
-if TYPE_CHECKING:
-    from molgraph.train.method import GraphMethod
-
 logger = logging.getLogger("molgraph")
 
 
-def fit_method(method: GraphMethod, table: Table, valid: Table | None, workdir: Path | None) -> None:
-    """Train a checked method on a table; it has its network, curves, best epoch and notes then.
+def fit_method(method: Any, table: Table, valid: Table | None, workdir: Path | None) -> None:
+    """Train a checked ``GraphMethod`` on a table; it has its network, curves, best epoch and notes then.
 
     Raises:
         DataError: nothing can be learned from the table, or the folder's checkpoint is another fit's.
