@@ -1,11 +1,10 @@
-"""Objectives that match two descriptions: shapes of molecules and edits of molecules."""
+"""Objectives that match two descriptions: shapes of molecules, bags and rows of two columns."""
 
 from __future__ import annotations
 
 import math
 import os
 from functools import cache
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -15,29 +14,20 @@ import pytest
 import torch
 from rdkit import Chem
 from rdkit.Chem import rdShapeHelpers
-from sklearn.metrics import roc_auc_score
 from torch.nn import functional as F
 
 import molgraph
 from molgraph.chem.conformer import Conformers, make_conformers
 from molgraph.chem.fingerprints import morgan
-from molgraph.chem.matched_pairs import cuts_of
 from molgraph.chem.shape_grid import TURNS, principal, shape_grids
-from molgraph.data.table import make_table
 from molgraph.nn.contrastive import info_nce
 from molgraph.nn.match_embedding import Gaussians, MatchEmbedding
 from molgraph.nn.matching import attention_scores, mil_nce, padded
-from molgraph.train.edit_labels import EditLabels, EditPairs, repeated_edits
-from molgraph.train.objectives.edit_vectors import triplets
 from molgraph.train.objectives.shape_match import shape_gaussians, triplet_ratio
 from molgraph.train.shape_labels import shape_tanimoto
 from tests.systems.effect import Effect
 
 DATA = Path(os.environ.get("MOLGRAPH_DATA", "/none"))
-GROUPS = ("F", "Cl", "C", "OC", "C#N", "C(F)(F)F")
-ANALOGUES = [
-    f"{group}{rest}" for rest in ("c1ccc2ccccc2c1", "c1ccc(C(=O)NC2CC2)cc1", "C1CCN(CC1)c1ccccn1") for group in GROUPS
-]
 SHAPED = ["CCCCCCCC", "c1ccccc1", "CC(C)(C)C", "c1ccc2ccccc2c1", "CCCCCCO", "OC1CCCCC1", "CC(=O)Nc1ccc(O)cc1"]
 
 
@@ -226,108 +216,3 @@ def test_a_residue_attends_to_atoms_as_in_the_paper(off: str) -> None:
             context = (5.0 * s).softmax(dim=1) @ regions
             cosines = F.cosine_similarity(context, words, dim=1)
             assert found[i, j].item() == pytest.approx(((4.0 * cosines).exp().sum().log() / 4.0).item(), abs=1e-9)
-
-
-@pytest.mark.system("cpv", rung="exact")
-def test_the_pairs_of_an_edit_differ_in_the_same_two_groups(off: str) -> None:
-    """By RDKit: each pair is one context with either group, and the vector of two edits is the sum of theirs."""
-    table = make_table(ANALOGUES)
-    labels = EditLabels().make(ANALOGUES, 1)
-    edits = repeated_edits(labels[::-1].copy() if off else labels)
-    assert len(edits) >= 6 and len(table) == len(ANALOGUES)
-    for pairs in edits:
-        changes = []
-        for before, after in pairs:
-            one, two = ({cut.context: cut.group for cut in cuts_of(ANALOGUES[row])} for row in (before, after))
-            changes.append({(one[c], two[c]) for c in one.keys() & two.keys() if one[c] != two[c]})
-        assert set.intersection(*changes), "one change that all pairs of the edit have"
-
-
-@pytest.mark.system("cpv", rung="exact")
-def test_the_loss_compares_each_vector_with_those_of_other_edits_and_other_products(off: str) -> None:
-    torch.manual_seed(0)
-    a, p, n = torch.randn(3, 4), torch.randn(3, 4), torch.randn(5, 4)
-    excluded = torch.rand(3, 5) < 0.4
-    excluded[:, 0] = False
-    found = triplets(a, n[:3] if off else p, n, excluded, 1.0)
-    for i in range(3):
-        near = (a[i] - p[i]).norm()
-        each = [max(0.0, (near - (a[i] - n[k]).norm() + 1).item()) for k in range(5) if not excluded[i, k]]
-        assert found[i].item() == pytest.approx(sum(each) / len(each), abs=1e-5)
-
-
-@cache
-def bace() -> tuple[list[str], list[str], list[np.ndarray]]:
-    """Molecules to learn from, 600 that are held out, and the edits of these."""
-    smiles = pd.read_csv(DATA / "bace" / "bace.csv.gz").mol.drop_duplicates().tolist()
-    order = np.random.default_rng(0).permutation(len(smiles))
-    held = [smiles[i] for i in order[:600]]
-    return [smiles[i] for i in order[600:]], held, repeated_edits(EditLabels().make(held, 1))
-
-
-def same_edit(x: np.ndarray, edits: list[np.ndarray]) -> float:
-    """AUC of the cosines of pairs' vectors for the same edit against other edits."""
-    v = np.concatenate([x[pairs[:, 1]] - x[pairs[:, 0]] for pairs in edits])
-    edit = np.repeat(np.arange(len(edits)), [len(pairs) for pairs in edits])
-    v /= np.linalg.norm(v, axis=1, keepdims=True) + 1e-12
-    upper = np.triu_indices(len(v), 1)
-    return float(roc_auc_score((edit[:, None] == edit)[upper], (v @ v.T)[upper]))
-
-
-def products(x: np.ndarray, edits: list[np.ndarray], share: float = 1.0) -> float:
-    """How often the vector of an edit, added to a molecule of another series, has its product among the 10 nearest."""
-    reached = []
-    for pairs in edits:
-        for one, two in permutations(pairs.tolist(), 2):
-            distance = np.linalg.norm(x - (x[two[0]] + share * (x[one[1]] - x[one[0]])), axis=1)
-            distance[two[0]] = np.inf
-            reached.append((distance < distance[two[1]]).sum() < 10)
-    return float(np.mean(reached))
-
-
-@cache
-def edit_figures(twin: str) -> dict[str, list[float]]:
-    """AUC and share of products of the trained encoder and of one without training; the twin is taught false pairs."""
-    train, held, edits = bace()
-    found = dict[str, list[float]](auc=[], products=[], auc_untrained=[], products_untrained=[], without_vector=[])
-    with pytest.MonkeyPatch.context() as patch:
-        if twin:  # the second pair of an edit is that of another one
-            rows = EditPairs.rows
-            patch.setattr(
-                EditPairs,
-                "rows",
-                lambda self, group, rng: np.concatenate(
-                    [rows(self, group, rng)[:2], rows(self, int(rng.integers(self.count)), rng)[2:]]
-                ),
-            )
-        for seed in range(1 if twin else 2):
-            x = molgraph.embed(pretrain(train, "edit-vectors", seed, epochs=12), held).value
-            fresh = pretrain(train[:80], "masked-atoms", seed, epochs=1, learning_rate=1e-9)
-            u = molgraph.embed(fresh, held).value
-            found["auc"].append(same_edit(x, edits))
-            found["auc_untrained"].append(same_edit(u, edits))
-            found["products"].append(products(x, edits))
-            found["products_untrained"].append(products(u, edits))
-            found["without_vector"].append(products(x, edits, 0.0))
-    return found
-
-
-@pytest.mark.skipif(not DATA.is_dir(), reason="needs MOLGRAPH_DATA")
-@pytest.mark.system("cpv", rung="works")
-def test_the_same_edit_is_the_same_vector(off: str, effect: Effect) -> None:
-    """In 600 held-out molecules of BACE."""
-    found = edit_figures(off)
-    effect("AUC of same against other edits", found["auc"], at_least=0.85, beside={"untrained": found["auc_untrained"]})
-
-
-@pytest.mark.skipif(not DATA.is_dir(), reason="needs MOLGRAPH_DATA")
-@pytest.mark.system(
-    "cpv",
-    rung="works",
-    null="sums of atoms' states are nearly additive without training, and separate the edits of one series as well",
-)
-def test_training_separates_edits_better_than_no_training(off: str, effect: Effect) -> None:
-    found = edit_figures("")
-    gain = [a - b for a, b in zip(found["auc"], found["auc_untrained"], strict=True)]
-    beside = {name: found[name] for name in ("auc", "products", "products_untrained", "without_vector")}
-    effect("gain of AUC by training", gain, at_least=0.0, beside=beside)
