@@ -44,7 +44,7 @@ def table(name: str, seed: int = 0) -> Table:
 
 def analogues() -> list[str]:
     """Series in which the same groups are replaced."""
-    groups = ("F", "Cl", "Br", "C", "OC", "C#N", "C(F)(F)F", "N")
+    groups = ("F", "Cl", "Br", "C", "OC", "N#C", "FC(F)(F)", "N")
     rests = (
         "c1cccnc1C",
         "c1ccc2ccccc2c1",

@@ -1,4 +1,4 @@
-"""Objectives that match two descriptions: shapes, texts and graphs, residues and atoms."""
+"""Objectives that match two descriptions: shapes of molecules, bags and rows of two columns."""
 
 from __future__ import annotations
 
@@ -28,10 +28,6 @@ from molgraph.train.shape_labels import shape_tanimoto
 from tests.systems.effect import Effect
 
 DATA = Path(os.environ.get("MOLGRAPH_DATA", "/none"))
-GROUPS = ("F", "Cl", "C", "OC", "C#N", "C(F)(F)F")
-ANALOGUES = [
-    f"{group}{rest}" for rest in ("c1ccc2ccccc2c1", "c1ccc(C(=O)NC2CC2)cc1", "C1CCN(CC1)c1ccccn1") for group in GROUPS
-]
 SHAPED = ["CCCCCCCC", "c1ccccc1", "CC(C)(C)C", "c1ccc2ccccc2c1", "CCCCCCO", "OC1CCCCC1", "CC(=O)Nc1ccc(O)cc1"]
 
 

@@ -31,7 +31,7 @@ from tests.tiny import series
 NASTY = [line.split("\t")[0] for line in (Path(__file__).parents[1] / "nasty.tsv").read_text("utf-8").splitlines()[1:]]
 PROTEINS = ("MKTAYIAKQRQISFVKSHFSRQ", "GIVEQCCTSICSLYQLENYCN", "ACDEFGHIKLMNPQRSTVWY")
 FRAGMENTS = ("OC(=O)c1ccccc1", "CC(=O)c1ccccc1", "NC(=O)c1ccccc1", "Oc1ccccc1")
-GROUPS = ("F", "Cl", "Br", "C", "OC", "C#N", "C(F)(F)F", "N")  # in series in which they replace each other
+GROUPS = ("F", "Cl", "Br", "C", "OC", "N#C", "FC(F)(F)", "N")  # in series in which they replace each other
 RESTS = ("c1ccc2ccccc2c1", "c1ccc(C(=O)NC2CC2)cc1", "C1CCN(CC1)c1ccccn1", "c1ccc(cc1)N1CCOCC1")
 #: what a verb is told besides, so that it ends soon
 QUICK = {

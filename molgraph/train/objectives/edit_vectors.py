@@ -62,7 +62,6 @@ class EditVectors(Objective):
     """
 
     labelled = False
-    least_rows = 4
 
     def __init__(
         self, network: Network, inputs: Sequence[Input], *, margin: Positive = 1.0, product: NotNegative = 1.0
