@@ -30,6 +30,7 @@ from molgraph.data.table_builder import SourceRows
 from molgraph.train.abilities import gives_forces
 from molgraph.train.checkpoint import digest
 from molgraph.train.chunk_folder import ChunkFolder
+from molgraph.train.model import Model
 from molgraph.train.pipelined_predict import predict_tables
 from molgraph.train.rowformat import RowFormat, SDRecords, arrange, row_format
 
@@ -110,7 +111,10 @@ def predict_stream(
         raise ConflictError(f"{path} is the file that is read", hint="name another output")
     run = repr((__version__, model_hash, chunk_rows, on_error == "drop", keep_columns, columns_of_input))
     how = (row_format(path), on_error, chunk_rows, keep_columns, columns_of_input)
-    about = {"coverage": getattr(model, "coverage", None), "forces": gives_forces(model)}
+    about = {
+        "coverage": getattr(model, "coverage", None),
+        "forces": isinstance(model, Model) and gives_forces(model.method),
+    }
     job = _Job(model, source, *how, run, Streamed(path, **about))
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
         _write_straight(job, path)
