@@ -154,7 +154,7 @@ def train(
     frame = metrics.scores_frame(scores)
     alone = {run.name: run.prediction for run in runs}
     sides = controls_for(config, method, parts[0])
-    how = {"mean": alone.get(TRIVIAL), "seed": config.training.seed}
+    how: dict[str, Any] = {"mean": alone.get(TRIVIAL), "seed": config.training.seed}
     found = gaps(parts[2], sides, runs[0].prediction, alone, **how) if len(parts[2]) else ()
     told = [each.sentence for each in found]
     models = {

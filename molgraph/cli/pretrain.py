@@ -60,7 +60,7 @@ def pretrain(
     corpus = plan.data.path if own else f"library.{like}"
     command(["molgraph", "finetune", out, *labelled, "-o", "model.mgm"], err=True)
     command(["molgraph", "embed", out, corpus, "-o", "vectors.parquet"], err=True)
-    more_commands(model, out, corpus)
+    more_commands(model, out, str(corpus))
 
 
 def learn_corpus(
