@@ -111,11 +111,8 @@ def predict_stream(
         raise ConflictError(f"{path} is the file that is read", hint="name another output")
     run = repr((__version__, model_hash, chunk_rows, on_error == "drop", keep_columns, columns_of_input))
     how = (row_format(path), on_error, chunk_rows, keep_columns, columns_of_input)
-    about = {
-        "coverage": getattr(model, "coverage", None),
-        "forces": isinstance(model, Model) and gives_forces(model.method),
-    }
-    job = _Job(model, source, *how, run, Streamed(path, **about))
+    forces = isinstance(model, Model) and gives_forces(model.method)
+    job = _Job(model, source, *how, run, Streamed(path, coverage=getattr(model, "coverage", None), forces=forces))
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
         _write_straight(job, path)
     else:
