@@ -149,7 +149,7 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
         say(words, "dim", err=True)
     if done.forces and verb == "predict":
         words = f"Energies alone are written. Forces, in Python: molgraph.forces({model!r}, DATA); in ASE:"
-        say(f"{words} atoms.calc = molgraph.ase_calculator({model!r})", "dim", err=True)
+        say(f"{words} atoms.calc = molgraph.ase_calculator({model!r}, unit=UNIT)", "dim", err=True)
     if done.failed:
         fate = "left out" if on_error == "drop" else "kept, with the reason"
         say(

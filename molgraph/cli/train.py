@@ -123,16 +123,19 @@ def more_commands(model: Any, out: Path, data: str) -> None:
     from molgraph.cli.show import command
     from molgraph.train.abilities import gives_forces, places_atoms
 
-    if gives_forces(model):
+    if gives_forces(model.method):
         words = f"import molgraph; print(molgraph.forces({json.dumps(str(out))}, {json.dumps(data)})[0])"
         command(["python", "-c", words], "the forces of each row; in ASE molgraph.ase_calculator", err=True)
-    if places_atoms(model):
+    if places_atoms(model.method):
         command(["molgraph", "conformers", out, data, "-o", "conformers.sdf"], err=True)
 
 
 def ending(model: Any, plan: RunConfig) -> str:
-    """The ending of a file like the one that a model learned from: sdf where that held atoms in space, no text."""
-    texts = str(plan.data.path).endswith((".csv", ".parquet"))
+    """The ending of a file like the one that a model learned from: sdf where that held molecules in space, no text."""
+    from molgraph.base.contracts import PredictsGraphs
+
+    inputs = model.method.graph_inputs() if isinstance(model.method, PredictsGraphs) else ()
+    texts = str(plan.data.path).endswith((".csv", ".parquet")) or any(each.whole for each in inputs)
     return "sdf" if "geometry" in dict(model.columns_read) and not texts else "csv"
 
 

@@ -1,26 +1,22 @@
-"""Say what a fitted model can do beside predicting its targets: give forces, or place the atoms of molecules."""
+"""Say what a fitted method can do beside predicting its targets: give forces, or place the atoms of molecules."""
 
 from __future__ import annotations
 
-from typing import Any
-
+from molgraph.base.contracts import Trainable
 from molgraph.train.coordinates import PART
 from molgraph.train.method import GraphMethod
-from molgraph.train.model import Model
 
 
-def gives_forces(model: Any) -> bool:
-    """Whether a model learned an energy with its forces, which ``molgraph.forces`` gives.
+def gives_forces(method: Trainable) -> bool:
+    """Whether a method learned an energy with its forces, which ``molgraph.forces`` gives.
 
     Example:
-        >>> gives_forces(Model(GraphMethod(objective="energy-forces"), targets=()))
-        True
+        >>> gives_forces(GraphMethod(objective="energy-forces")), gives_forces(GraphMethod())
+        (True, False)
     """
-    method = model.method if isinstance(model, Model) else None
     return isinstance(method, GraphMethod) and method.objective.partition("(")[0] == "energy-forces"
 
 
-def places_atoms(model: Any) -> bool:
-    """Whether a model learned distances of atoms, by which ``molgraph conformers`` places them."""
-    method = model.method if isinstance(model, Model) else None
+def places_atoms(method: Trainable) -> bool:
+    """Whether a method learned distances of atoms, by which ``molgraph conformers`` places them."""
     return isinstance(method, GraphMethod) and method.fitted is not None and PART in method.fitted.network.parts

@@ -21,7 +21,6 @@ from molgraph.base.errors import CellError, ConflictError, FormatError
 from molgraph.base.paths import atomic_write, storage_error
 from molgraph.base.printable import printable
 from molgraph.base.progress import bar
-from molgraph.base.resources import model_path
 from molgraph.base.version import __version__
 from molgraph.data.columns import as_text
 from molgraph.data.content import entity_texts
@@ -31,6 +30,7 @@ from molgraph.data.table_builder import SourceRows
 from molgraph.train.abilities import gives_forces
 from molgraph.train.checkpoint import digest
 from molgraph.train.chunk_folder import ChunkFolder
+from molgraph.train.model import Model
 from molgraph.train.pipelined_predict import predict_tables
 from molgraph.train.rowformat import RowFormat, SDRecords, arrange, row_format
 
@@ -111,8 +111,8 @@ def predict_stream(
         raise ConflictError(f"{path} is the file that is read", hint="name another output")
     run = repr((__version__, model_hash, chunk_rows, on_error == "drop", keep_columns, columns_of_input))
     how = (row_format(path), on_error, chunk_rows, keep_columns, columns_of_input)
-    about: dict[str, Any] = {"coverage": getattr(model, "coverage", None), "forces": gives_forces(model)}
-    job = _Job(model, source, *how, run, Streamed(path, **about))
+    forces = isinstance(model, Model) and gives_forces(model.method)
+    job = _Job(model, source, *how, run, Streamed(path, coverage=getattr(model, "coverage", None), forces=forces))
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
         _write_straight(job, path)
     else:
@@ -124,7 +124,7 @@ def predict_stream(
 
 def hash_of(path: str | os.PathLike[str]) -> str:
     """Hash of a model file's bytes, by which a later run knows it again."""
-    with open(model_path(path), "rb") as file:
+    with open(path, "rb") as file:
         return blake2b(file.read(), digest_size=16).hexdigest()
 
 

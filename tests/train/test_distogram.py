@@ -20,7 +20,6 @@ from molgraph.data.graph_values import Geometry
 from molgraph.data.position_labels import with_positions
 from molgraph.data.table import Entities, Table, Target, make_table
 from molgraph.nn.atom_pairs import MOST_ATOMS
-from molgraph.train.abilities import gives_forces
 from molgraph.train.inputs import input_graphs
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
@@ -133,8 +132,8 @@ def test_what_a_model_can_do_next_is_printed(encoder: Path, capsys: pytest.Captu
     more_commands(molgraph.load(encoder), Path("e.mgm"), "new.csv")
     assert "molgraph conformers e.mgm new.csv" in capsys.readouterr().err
     energies = Model(GraphMethod("schnet", objective="energy-forces"), targets=[Target("E")])
-    plain = Model(GraphMethod("schnet"), targets=[Target("E")])
-    assert (gives_forces(energies), gives_forces(plain)) == (True, False)
+    more_commands(energies, Path("e.mgm"), "new.xyz")
+    assert "molgraph.forces" in capsys.readouterr().err
 
 
 def test_what_has_no_distances_is_refused() -> None:
