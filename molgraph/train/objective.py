@@ -89,7 +89,7 @@ class Objective(nn.Module):
     the network. A subclass is registered with ``@register("objective", name)``. ``labelled``: whether it learns the
     labels of rows and is made from their ``Outputs``; one that is not pretrains an encoder and is made from
     ``(network, inputs)``, with ``outputs`` as well where ``tasks`` says that the targets of rows are its tasks.
-    ``helped``: whether it learns the first target beside helper targets, and its heads are those of the first alone.
+    ``helped``: it learns the first target beside helpers, and is made from ``(network, inputs, outputs)``.
     ``semi_supervised``: it learns from rows without labels too, is made from ``(network, inputs, outputs)``, and each
     batch of training has as many of them as rows with labels, after these. Its hyper-parameters are keyword arguments
     with defaults (``params.objective.NAME``).
@@ -202,7 +202,7 @@ def make_objective(
     make, own = get("objective", part.name), settings_in(part, params)
     check_params(make, own, owner=part.name)
     make.check_inputs(inputs)
-    if make.tasks or make.semi_supervised:
+    if make.tasks or make.helped or make.semi_supervised:
         return make(network, inputs, outputs, **own)
     return make(outputs, **own) if make.labelled else make(network, inputs, **own)
 
