@@ -55,7 +55,7 @@ class Network(nn.Module):
         self.started: frozenset[str] = frozenset()  # names of the parameters whose weights are those of a file
         self.inputs: tuple[Input, ...] = ()  # what each entity column's graphs hold
         self.makers: tuple[Callable[[], Encoder], ...] = ()  # each makes an encoder once more, with fresh weights
-        self.make_head: Callable[[Sequence[Target]], Any] | None = None  # a head like its own for other targets
+        self.make_head: Callable[..., Any]  # of targets: a head like its own for those
 
     def measure(self, stores: Sequence[GraphStore]) -> None:
         """Take what encoders and parts count, such as degrees and vocabularies, from the graphs of a training part."""

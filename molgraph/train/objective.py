@@ -91,7 +91,7 @@ class Objective(nn.Module):
     ``(network, inputs)``, with ``outputs`` as well where ``tasks`` says that the targets of rows are its tasks.
     ``trains_head``: whether its tasks have a head, which a model that starts from the file has too; ``classes_only``:
     whether they are classes.
-    ``helped``: whether it learns the first target beside helper targets, and its heads are those of the first alone.
+    ``helped``: it learns the first target beside helpers, and is made from ``(network, inputs, outputs)``.
     ``semi_supervised``: it learns from rows without labels too, is made from ``(network, inputs, outputs)``, and each
     batch of training has as many of them as rows with labels, after these. Its hyper-parameters are keyword arguments
     with defaults (``params.objective.NAME``).
@@ -220,7 +220,7 @@ def make_objective(
     make, own = get("objective", part.name), settings_in(part, params)
     check_params(make, own, owner=part.name)
     make.check_inputs(inputs)
-    if make.tasks or make.semi_supervised:
+    if make.tasks or make.helped or make.semi_supervised:
         return make(network, inputs, outputs, **own)
     return make(outputs, **own) if make.labelled else make(network, inputs, **own)
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 from rdkit import Chem
 from rdkit.Chem import Crippen
+from rdkit.rdBase import BlockLogs
 
 from molgraph.base.contracts import Target
 from molgraph.data.sources import builtin
@@ -65,7 +66,10 @@ def test_weights_follow_mirror_descent_and_equal_gradients_leave_them_uniform(of
 def helped(seed: int) -> tuple[Table, Table]:
     """Crippen logP of 50 molecules, and of 150 others with noise, a permutation of that and its negative as helpers."""
     smiles = np.random.default_rng(seed).permutation(np.array([str(text) for text in builtin.nci().smiles]))[:1200]
-    mols = [(text, mol) for text in smiles if (mol := Chem.MolFromSmiles(text)) is not None and mol.GetNumAtoms() < 25]
+    with BlockLogs():
+        mols = [
+            (text, mol) for text in smiles if (mol := Chem.MolFromSmiles(text)) is not None and mol.GetNumAtoms() < 25
+        ]
     smiles, logp = [text for text, _ in mols[:500]], np.array([Crippen.MolLogP(mol) for _, mol in mols[:500]])
     rng, y = np.random.default_rng(seed), np.full((200, 4), np.nan)
     y[:50, 0] = logp[:50]

@@ -70,7 +70,8 @@ class TAWT(Objective):
         LabelError: a helper has nothing to learn from in the training part.
     """
 
-    tasks = helped = True
+    helped = True
+    scores: Tensor  # float [helpers], logarithms of the weights up to a constant
 
     def __init__(
         self,
@@ -93,7 +94,7 @@ class TAWT(Objective):
             if each.name in outputs.unlearned:
                 words = f"the helper {each.name} has nothing to learn from: {outputs.unlearned[each.name]}"
                 raise LabelError(words, hint="leave it out, or name another: --helper (in Python helpers=[...])")
-            if shared and each.columns != main.columns and (each.kind, each.classes) != (main.kind, main.classes):
+            if shared and (each.kind, each.classes, each.bounds) != (main.kind, main.classes, main.bounds):
                 words = f"the head of {main.name} ({main.kind}) cannot learn the helper {each.name} ({each.kind})"
                 raise UnsupportedError(words, hint="leave params.objective.shared out")
         self.supervised = Supervised(self.heads(outputs), penalties=penalties)
@@ -103,7 +104,6 @@ class TAWT(Objective):
         make: Any = network.make_head
         self.helpers = nn.ModuleList([] if shared else [make((each,)) for each in helpers])
         self.register_buffer("scores", torch.zeros(len(helpers)))
-        self.scores: Tensor  # logarithms of the weights, up to a constant
 
     @classmethod
     def heads(cls, outputs: Outputs) -> Outputs:
