@@ -6,7 +6,6 @@ import ast
 import csv
 import hashlib
 import inspect
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -15,43 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from molgraph.api.catalogue import command_of
+from molgraph.api.verb_systems import VERBS, Built
 from molgraph.base import registry
 from molgraph.base.registry import Entry
 from molgraph.base.resources import shipped_dir
 from molgraph.base.systems import System, SystemCard, table
 
 STATES = ("absent", "built", "exact", "works", "honest null", "stale")
-
-
-class Built(NamedTuple):
-    """One implementation of a system: its card, and the registered thing, verb or option that is it."""
-
-    card: SystemCard
-    kind: str
-    name: str
-    module: str
-    paper: str
-    command: str
-
-    @property
-    def place(self) -> str:
-        """Its file in the repository."""
-        return f"{self.module.replace('.', '/')}.py"
-
-    def without(self) -> str:
-        """The command with the mechanism taken out; empty where the card says no way.
-
-        Example:
-            >>> next(each for each in built() if each.card.id == "fspool").without()
-            'molgraph train dataset:chembl2321810 -m dmpnn -s params.readout=sum'
-        """
-        if not self.card.off.startswith("-"):
-            return self.card.off and re.sub(rf"(?<=[ =]){re.escape(self.name)}(?= |$)", self.card.off, self.command)
-        kept, options = self.command, re.findall(r"(-\S+) ([^\s=]+)(\S*)", self.card.off)
-        for flag, first, rest in options:  # an option takes the place of the one that it contradicts
-            same = rf"{flag} {re.escape(first)}=\S+" if rest else rf"{flag} [^\s=]+(?= |$)"
-            kept = re.sub(rf" {same}", "", kept)
-        return f"{kept} {self.card.off}"
 
 
 class Check(NamedTuple):
@@ -103,150 +72,6 @@ class Status:
         names = [f"{each.name} {each.place} {each.paper}" for each in self.built]
         text = " ".join([self.id, *([row.paper, row.family, row.summary] if row else []), *names]).lower()
         return all(word in text for word in words.lower().split())
-
-
-#: systems that are a verb, an option of one or a recipe
-VERBS = (
-    Built(
-        SystemCard(
-            "dvd",
-            left_out="the bandit that adapts the weight; batches are chosen, no population of policies is trained",
-            off="--diversity 0",
-            beside=("the batch of best scores",),
-            modules=("molgraph.generate.run_search",),
-        ),
-        "option",
-        "--diversity",
-        "molgraph.generate.diversity",
-        "Parker-Holder et al. 2020, NeurIPS",
-        "molgraph optimise jtvae-zinc --oracle qed --search bayes --diversity 0.7 -o best.csv",
-    ),
-    Built(
-        SystemCard(
-            "adamw-sgdw",
-            left_out="the same of plain gradient descent",
-            off="adam",
-            beside=("adam with the penalty in its gradient",),
-            modules=("molgraph.train.phases",),
-            part=True,
-        ),
-        "optimizer",
-        "adamw",
-        "molgraph.train.optimizers",
-        "Loshchilov and Hutter 2019, ICLR",
-        "molgraph train dataset:chembl2321810 -m dmpnn --optimizer adamw --weight-decay 0.1",
-    ),
-    Built(
-        SystemCard(
-            "smoothness-clipped-gd",
-            left_out="the probe of smoothness, and a limit that it sets",
-            off="--gradient-clip 1000",
-            beside=("steps as they are",),
-            part=True,
-        ),
-        "option",
-        "--gradient-clip",
-        "molgraph.train.engine",
-        "Zhang et al. 2020, ICLR",
-        "molgraph train dataset:chembl2321810 -m dmpnn --gradient-clip 0.1",
-    ),
-    Built(
-        SystemCard(
-            "nerfies",
-            left_out="the radiance field, the network and the latents of the deformation; bands that open in training",
-            off="--straight",
-            beside=("straight lines",),
-            modules=("molgraph.chem.rigidity", "molgraph.chem.turn_field"),
-            part=True,
-        ),
-        "verb",
-        "morph",
-        "molgraph.chem.morph",
-        "Park et al. 2020, ICCV 2021",
-        "molgraph morph folded.sdf open.sdf --rigid -o way.sdf",
-    ),
-    Built(
-        SystemCard(
-            "muse",
-            left_out="the adversarial start without a dictionary: the anchors are the molecules that both sides have",
-            off="--align none",
-            beside=("vectors as they are",),
-            modules=("molgraph.embed.csls", "molgraph.embed.heads"),
-        ),
-        "option",
-        "--align",
-        "molgraph.embed.align",
-        "Conneau et al. 2018, ICLR",
-        "molgraph embed encoder.mgm dataset:chembl2321810 --align old.parquet -o new.parquet",
-    ),
-    Built(
-        SystemCard(
-            "muse",
-            left_out="the adversarial start without a dictionary",
-            off="--cosine",
-            beside=("the cosine",),
-        ),
-        "option",
-        "--csls",
-        "molgraph.embed.csls",
-        "Conneau et al. 2018, ICLR",
-        "molgraph nearest old.parquet old.parquet --csls -o near.csv",
-    ),
-    Built(
-        SystemCard(
-            "ae-comm",
-            left_out="the agents and their policies: a code of frozen vectors stands, which no task changes",
-            off="--code-by projection",
-            beside=("a random projection", "principal components", "the whole vector"),
-            modules=("molgraph.embed.heads",),
-        ),
-        "option",
-        "--code",
-        "molgraph.embed.code",
-        "Lin et al. 2021, NeurIPS",
-        "molgraph embed encoder.mgm dataset:chembl2321810 --code 4 -o codes.csv",
-    ),
-    Built(
-        SystemCard(
-            "embedding-grammars",
-            left_out="words and their learned vectors: fragments by properties, or by an encoder; the other rules than "
-            "a ball around exemplars",
-            off="--eps 0",
-            beside=("the exemplars alone", "Morgan fingerprints", "random vectors"),
-            modules=("molgraph.api.soft_search", "molgraph.chem.substituents"),
-        ),
-        "option",
-        "--smarts",
-        "molgraph.embed.grammar",
-        "Wingate et al. 2018, arXiv 1808.04891",
-        'molgraph nearest library.smi --smarts "c1ccccc1[*:1]" --like "[*:1]C(=O)O" --eps 0.8 -o matches.csv',
-    ),
-    Built(
-        SystemCard(
-            "musicvae",
-            left_out="the decoder of two levels, and vectors of attributes; the way between two molecules stands",
-            beside=("a straight line",),
-            part=True,
-        ),
-        "verb",
-        "latent interpolate",
-        "molgraph.api.latent_space",
-        "Roberts et al. 2018, ICML",
-        "molgraph latent interpolate jtvae-zinc CCO c1ccccc1O -o way.csv",
-    ),
-    Built(
-        SystemCard(
-            "moleculenet",
-            left_out="Tox21, ToxCast, MUV, PCBA and the quantum sets in the stored run; HIV is a recipe of its own",
-            beside=("mean", "random_forest"),
-        ),
-        "recipe",
-        "moleculenet",
-        "molgraph.evaluate.benchmark.recipe",
-        "Wu et al. 2018, Chem. Sci. 9:513",
-        "molgraph bench run moleculenet",
-    ),
-)
 
 
 def built() -> list[Built]:
