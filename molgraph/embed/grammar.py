@@ -14,104 +14,17 @@ from molgraph.embed.search import unit
 
 LEAST = 1e-6  # distance of two substituents that are spelled differently
 #: the most frequent substituents of up to ten heavy atoms in the molecules of NCI that ship with molgraph
-COMMON = [
-    "*C",
-    "*O",
-    "*CC",
-    "*c1ccccc1",
-    "*N",
-    "*CCC",
-    "*C(=O)O",
-    "*Cl",
-    "*CCCC",
-    "*[O-]",
-    "*[N+](=O)[O-]",
-    "*C(C)=O",
-    "*CCCCC",
-    "*C#N",
-    "*OC",
-    "*CCCCCC",
-    "*OCC",
-    "*CO",
-    "*Br",
-    "*C(C)C",
-    "*CCCCCCC",
-    "*C(=O)OCC",
-    "*C(C)(C)C",
-    "*C(=O)c1ccccc1",
-    "*CCCCCCCC",
-    "*Cc1ccccc1",
-    "*CC(=O)O",
-    "*CCCCCCCCC",
-    "*CCCCCCCCCC",
-    "*C(N)=S",
-    "*NC(N)=S",
-    "*OC(C)=O",
-    "*c1ccc(Cl)cc1",
-    "*CC(C)C",
-    "*N(CC)CC",
-    "*CCl",
-    "*NN",
-    "*NC(C)=O",
-    "*SC#N",
-    "*CC(C)(C)C",
-    "*N(C)C",
-    "*CCO",
-    "*S(=O)(=O)O",
-    "*c1ccc([N+](=O)[O-])cc1",
-    "*c1ccc(C)cc1",
-    "*C=O",
-    "*C(N)=O",
-    "*S",
-    "*C(=O)OC",
-    "*c1ccccn1",
-    "*Nc1ccccc1",
-    "*COC(C)=O",
-    "*I",
-    "*C=NNC(N)=S",
-    "*c1ccc(OC)cc1",
-    "*CCC(=O)O",
-    "*c1ncnc2c1cnn2C",
-    "*OCCCC",
-    "*CC(=O)c1ccccc1",
-    "*CCN(CC)CC",
-    "*CN(CC)CC",
-    "*CC#N",
-    "*F",
-    "*N=O",
-    "*CN",
-    "*C1CCCCC1",
-    "*C=C(C#N)C#N",
-    "*CBr",
-    "*c1ccccc1O",
-    "*C(=O)NN",
-    "*c1ccccc1C(=O)O",
-    "*C=Cc1ccccc1",
-    "*c1ccncc1",
-    "*CCN",
-    "*C(=S)NN",
-    "*NC(=S)NN",
-    "*CSC#N",
-    "*[N+](C)(C)C",
-    "*c1cccc([N+](=O)[O-])c1",
-    "*C(=O)CC",
-    "*C(=O)CCl",
-    "*C=C",
-    "*NC(=O)OCC",
-    "*N(CC(=O)O)CC(=O)O",
-    "*C=NO",
-    "*c1ccc(O)cc1",
-    "*c1ccccc1C",
-    "*Oc1ccccc1",
-    "*CC(C)=O",
-    "*CCC#N",
-    "*OC(=O)c1ccccc1",
-    "*CCCl",
-    "*c1ccc(NC(C)=O)cc1",
-    "*c1c(C)cc(C)cc1C",
-    "*N1CCCCC1",
-    "*CC=C",
-]
+_COMMON = (
+    "*C *O *CC *c1ccccc1 *N *CCC *C(=O)O *Cl *CCCC *[O-] *[N+](=O)[O-] *C(C)=O *CCCCC *C#N *OC *CCCCCC *OCC *CO *Br "
+    "*C(C)C *CCCCCCC *C(=O)OCC *C(C)(C)C *C(=O)c1ccccc1 *CCCCCCCC *Cc1ccccc1 *CC(=O)O *CCCCCCCCC *CCCCCCCCCC *C(N)=S "
+    "*NC(N)=S *OC(C)=O *c1ccc(Cl)cc1 *CC(C)C *N(CC)CC *CCl *NN *NC(C)=O *SC#N *CC(C)(C)C *N(C)C *CCO *S(=O)(=O)O "
+    "*c1ccc([N+](=O)[O-])cc1 *c1ccc(C)cc1 *C=O *C(N)=O *S *C(=O)OC *c1ccccn1 *Nc1ccccc1 *COC(C)=O *I *C=NNC(N)=S "
+    "*c1ccc(OC)cc1 *CCC(=O)O *c1ncnc2c1cnn2C *OCCCC *CC(=O)c1ccccc1 *CCN(CC)CC *CN(CC)CC *CC#N *F *N=O *CN *C1CCCCC1 "
+    "*C=C(C#N)C#N *CBr *c1ccccc1O *C(=O)NN *c1ccccc1C(=O)O *C=Cc1ccccc1 *c1ccncc1 *CCN *C(=S)NN *NC(=S)NN *CSC#N "
+    "*[N+](C)(C)C *c1cccc([N+](=O)[O-])c1 *C(=O)CC *C(=O)CCl *C=C *NC(=O)OCC *N(CC(=O)O)CC(=O)O *C=NO *c1ccc(O)cc1 "
+    "*c1ccccc1C *Oc1ccccc1 *CC(C)=O *CCC#N *OC(=O)c1ccccc1 *CCCl *c1ccc(NC(C)=O)cc1 *c1c(C)cc(C)cc1C *N1CCCCC1 *CC=C"
+)
+COMMON = tuple(_COMMON.split())
 
 
 class Likeness:
@@ -150,7 +63,7 @@ class Likeness:
     def _raw(self, texts: Sequence[str]) -> np.ndarray:
         single = [text.count("*") == 1 for text in texts]  # one that has a * of its own can be compared by spelling
         rows = np.flatnonzero(single)
-        kept = [texts[row] for row in rows.tolist()]
+        kept = [text for text, one in zip(texts, single, strict=True) if one]
         if self.encoder is None:
             made = substituent_properties(kept)
         else:

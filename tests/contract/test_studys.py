@@ -11,6 +11,7 @@ import pytest
 import molgraph
 from molgraph.base.errors import MissingOptionError
 from molgraph.base.registry import get, names
+from molgraph.chem.fingerprints import morgan
 from molgraph.chem.trajectory import simulate
 from molgraph.data.read import read_table
 from molgraph.study.study import Findings, Subject
@@ -37,6 +38,13 @@ def pairs() -> pd.DataFrame:
     return pd.DataFrame({"smiles": table.smiles, "sequence": [proteins[i % 3] for i in range(60)], "y": table.y[:, 0]})
 
 
+def vectors() -> pd.DataFrame:
+    """Vectors of the molecules: their fingerprints, projected at random."""
+    x = morgan([str(text) for text in TABLE.smiles], 2, 256).x @ np.random.default_rng(0).normal(size=(256, 8))
+    columns = {f"embedding_{i}": column for i, column in enumerate(x.T)}
+    return pd.DataFrame({"smiles": TABLE.smiles, **columns})
+
+
 SMALL = "dmpnn(d_hidden=16)+deepdta(d_embed=8, n_filters=8)"
 
 
@@ -45,7 +53,7 @@ def findings(name: str, generator: Model, trajectory: Path) -> Findings:
     model = {"model": "random_forest(n_estimators=5)", "graph_model": "gin(depth=2, d_hidden=8)", "fitted": generator}
     if study.reads == "pairs":
         return study.run(Subject(pairs(), SMALL, {"sequence": "sequence", "targets": ["y"]}))
-    data = {"molecules": TABLE, "trajectory": trajectory}[study.reads]
+    data = {"molecules": TABLE, "trajectory": trajectory, "vectors": vectors()}[study.reads]
     return study.run(Subject(data, next((model[n] for n in study.needs if n in model), None)))
 
 

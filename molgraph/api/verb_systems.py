@@ -1,4 +1,4 @@
-"""Define ``Built``, an implementation of a published system, and list those that are verbs, options or recipes."""
+"""List the published methods that are a verb, an option of one or a recipe, and no registered part."""
 
 from __future__ import annotations
 
@@ -27,13 +27,11 @@ class Built(NamedTuple):
         """The command with the mechanism taken out; empty where the card says no way.
 
         Example:
-            >>> from molgraph.api.systems import built
-            >>> next(each for each in built() if each.card.id == "fspool").without()
-            'molgraph train dataset:chembl2321810 -m dmpnn -s params.readout=sum'
+            >>> next(each for each in VERBS if each.name == "--diversity").without()
+            'molgraph optimise jtvae-zinc --oracle qed --search bayes -o best.csv --diversity 0'
         """
         if not self.card.off.startswith("-"):
-            own = rf"(?<=[ =])({re.escape(self.name)}|'{re.escape(self.name)}\([^']*\)')(?= |$)"  # with its settings
-            return self.card.off and re.sub(own, lambda _: self.card.off, self.command)
+            return self.card.off and re.sub(rf"(?<=[ =]){re.escape(self.name)}(?= |$)", self.card.off, self.command)
         kept, options = self.command, re.findall(r"(-\S+) ([^\s=]+)(\S*)", self.card.off)
         for flag, first, rest in options:  # an option takes the place of the one that it contradicts
             same = rf"{flag} {re.escape(first)}=\S+" if rest else rf"{flag} [^\s=]+(?= |$)"

@@ -1,0 +1,59 @@
+"""Studies of vectors: the information that they hold about a label, and the factors that differ between classes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from molgraph.auxiliary.study.leak import donsker_varadhan, mine
+from tests.systems.effect import Effect
+
+
+def gaussians(rho: float, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n, 1))
+    return x, rho * x + math.sqrt(1 - rho**2) * rng.standard_normal((n, 1))
+
+
+@pytest.mark.system("mine", rung="exact")
+@pytest.mark.parametrize("rho", [0.5, 0.9])
+def test_the_bound_of_the_true_ratio_is_the_mutual_information(off: str, rho: float) -> None:
+    """By Gauss-Hermite quadrature, whose nodes and weights stand as repeated samples; off: half of the ratio."""
+    nodes, weights = (torch.from_numpy(each) for each in np.polynomial.hermite_e.hermegauss(80))
+    weights = weights / weights.sum()
+    z1, z2 = nodes[:, None].expand(80, 80), nodes[None].expand(80, 80)
+    joint = weights[:, None] * weights
+
+    def log_ratio(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        quadratic = (rho**2 * (x**2 + y**2) - 2 * rho * x * y) / (2 * (1 - rho**2))
+        return (-0.5 * math.log(1 - rho**2) - quadratic) * (0.5 if off else 1) + 3.0
+
+    t_joint = log_ratio(z1, rho * z1 + math.sqrt(1 - rho**2) * z2)
+    # means with weights: T of the joint as its one mean, and exp T of the product with its log weights added
+    mean = (joint * t_joint).sum()
+    log_mean = (log_ratio(z1, z2) + joint.log()).logsumexp((0, 1))
+    wanted = -0.5 * math.log(1 - rho**2)
+    assert abs(float(mean - log_mean) - wanted) < 1e-3
+    repeated = (log_ratio(z1, z2) + joint.log() + math.log(6400)).flatten()
+    assert abs(float(donsker_varadhan(mean[None], repeated)) - wanted) < 1e-3
+
+
+@pytest.mark.system("mine", rung="works")
+@pytest.mark.parametrize(("rho", "within"), [(0.5, 0.05), (0.9, 0.1)])
+def test_the_information_of_correlated_gaussians_is_estimated(
+    off: str, effect: Effect, rho: float, within: float
+) -> None:
+    """5,000 pairs, in nats; off: the pairs are shuffled."""
+    true, values, shuffled = -0.5 * math.log(1 - rho**2), [], []
+    for seed in (0, 1, 2):
+        x, y = gaussians(rho, 5000, seed)
+        apart = np.random.default_rng(seed + 10).permutation(y)
+        shuffled.append(mine(x, apart, steps=500, seed=seed).nats)
+        values.append(shuffled[-1] if off else mine(x, y, seed=seed).nats)
+    assert max(shuffled) <= 0.02, shuffled
+    errors = [abs(each - true) for each in values]
+    beside = {"estimate": values, "truth": [true], "shuffled": shuffled}
+    effect("error of the estimate in nats", errors, at_most=within, beside=beside)
