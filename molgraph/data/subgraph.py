@@ -1,4 +1,4 @@
-"""Cut a part of the atoms out of each graph of a batch."""
+"""Cut a part of the atoms out of each graph of a batch, or take its last graphs alone."""
 
 from __future__ import annotations
 
@@ -37,3 +37,24 @@ def subgraphs(batch: GraphBatch, keep: Tensor) -> GraphBatch:
         offsets = torch.cat([place[name].new_zeros(1), place[name] + 1])[own.offsets]
         levels[name] = BatchLevel(offsets, arrays, own.table)
     return GraphBatch(batch.n_graphs, levels)
+
+
+def last_graphs(batch: GraphBatch, n: int) -> GraphBatch:
+    """The batch of the last n graphs of a batch.
+
+    Example:
+        >>> import numpy as np
+        >>> from molgraph.data.batch import collate
+        >>> from molgraph.data.featurize import featurize
+        >>> made = last_graphs(collate(featurize(["CCO", "CN"]), np.arange(2)), 1)
+        >>> made["atom"].offsets.tolist(), made.source.tolist(), made.reverse.tolist()
+        ([0, 2], [1, 0], [1, 0])
+    """
+    first = {name: int(level.offsets[batch.n_graphs - n]) for name, level in batch.levels.items()}
+    levels = {}
+    for name, level in batch.levels.items():
+        arrays = {key: values[first[name] :] for key, values in level.arrays.items()}
+        if name == "bond":
+            arrays |= {key: arrays[key] - first[of] for key, of in BOND_INDEX.items() if key in arrays}
+        levels[name] = BatchLevel(level.offsets[batch.n_graphs - n :] - first[name], arrays, level.table)
+    return GraphBatch(n, levels)

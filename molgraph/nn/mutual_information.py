@@ -1,11 +1,11 @@
-"""Estimate mutual information: of node and graph states by the Jensen-Shannon bound, of pairs by InfoNCE."""
+"""Estimate the mutual information of node and graph states by the Jensen-Shannon bound."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
@@ -122,52 +122,3 @@ class _RowLosses(torch.autograd.Function):
             of_local[rows] = slope @ global_
             of_global.addmm_(slope.T, local[rows])
         return of_local, of_global, None, None
-
-
-class Contrast(NamedTuple):
-    """A contrastive loss, and the mutual information that it shows.
-
-    Args:
-        loss: scalar.
-        bound: scalar, in nats.
-    """
-
-    loss: Float[Tensor, ""]
-    bound: Float[Tensor, ""]
-
-
-def infonce(scores: Float[Tensor, "n n"], same: Bool[Tensor, "n n"] | None = None) -> Contrast:
-    """InfoNCE: the cross-entropy of row i's partner, column i, among all columns, and the bound ``log n - loss``.
-
-    Van den Oord, Li and Vinyals 2018, "Representation Learning with Contrastive Predictive Coding", equation 4 and
-    appendix A.1: ``L = -E log(exp s_ii / sum_j exp s_ij)`` and ``I >= log n - L``, which is at most log n. Pairs of the
-    same molecule are no negatives: they are left out of the sum, and each row's own count of columns stands in the
-    bound, so that a repeated molecule changes neither. Scores are divided by a temperature beforehand.
-
-    Args:
-        scores: of each row with each column.
-        same: whether row and column are of one molecule (equal InChIKeys); the diagonal need not be.
-
-    Returns:
-        Means over the rows, and where a molecule comes several times over molecules.
-
-    Raises:
-        UsageError: no row.
-
-    Example:
-        >>> infonce(torch.zeros(4, 4))
-        Contrast(loss=tensor(1.3863), bound=tensor(0.))
-    """
-    n = len(scores)
-    if not n:
-        raise UsageError("InfoNCE contrasts the rows of a batch, and it has none", hint="give two rows or more")
-    scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-    own = torch.eye(n, dtype=torch.bool, device=scores.device)
-    same = own if same is None else same | own
-    # of the columns of one molecule its first counts once among a row's negatives, and a molecule's rows share a weight
-    first = same.long().argmax(dim=1) == torch.arange(n, device=scores.device)
-    counts = own | (~same & first)
-    weights = 1 / same.sum(dim=1).to(scores)
-    losses = scores.masked_fill(~counts, -torch.inf).logsumexp(dim=1) - scores.diagonal()
-    bounds = counts.sum(dim=1).to(scores).log() - losses
-    return Contrast((losses * weights).sum() / weights.sum(), (bounds * weights).sum() / weights.sum())

@@ -13,6 +13,7 @@ from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from molgraph.data.subgraph import last_graphs
 from molgraph.data.table import make_table
 from molgraph.train.adversary import attack, perturbed, with_features
 from molgraph.train.objective import StepState
@@ -22,8 +23,8 @@ from tests.systems.effect import Effect
 
 
 def changed(learns: Any, network: Any, batch: Any, z: Tensor, by: Tensor) -> Any:
-    """What the objective gets where the atoms' features are changed by so much."""
-    graphs = batch.parts[0].batch
+    """What the objective gets where the features of the second views' atoms are changed by so much."""
+    graphs = last_graphs(batch.parts[0].batch, len(z) // 2)
     with perturbed(network.encoder):
         near = learns.vectors(network.encoder(with_features(graphs, graphs.features("atom") + by)).graphs)
     return learns.against(z, near, batch).losses
@@ -31,7 +32,7 @@ def changed(learns: Any, network: Any, batch: Any, z: Tensor, by: Tensor) -> Any
 
 def change(learns: Any, network: Any, batch: Any, z: Tensor, steps: int, eps: float) -> Tensor:
     """The change that the objective makes."""
-    graphs = batch.parts[0].batch
+    graphs = last_graphs(batch.parts[0].batch, len(z) // 2)
 
     def loss(of: Any) -> Tensor:
         return learns.against(z, learns.vectors(network.encoder(of).graphs), batch).losses.sum()
@@ -43,29 +44,37 @@ def change(learns: Any, network: Any, batch: Any, z: Tensor, steps: int, eps: fl
 @pytest.mark.system("clae", rung="exact")
 @pytest.mark.system("rocl", rung="exact")
 @pytest.mark.parametrize("how", ["adversarial=1", "adversarial=7, positive=true"])
-def test_no_change_gives_the_same_loss_and_the_same_batch_norms(how: str, off: str) -> None:
-    learns, network, batch = made(f"contrast({how}, eps={0.1 if off else 0})", norm="batch")
-    before = {name: value.clone() for name, value in network.named_buffers()}
-    with torch.no_grad():
-        z = vectors(learns, network, batch)
-        means = {name: value.clone() for name, value in network.named_buffers() if "running" in name}
-        near = learns.attacked(network.encoder, z, batch)
-    torch.testing.assert_close(near, z, rtol=0, atol=1e-5)
-    assert any(not torch.equal(means[name], before[name]) for name in means), "the clean molecules move the means"
-    assert all(torch.equal(dict(network.named_buffers())[name], value) for name, value in means.items())
-    assert network.encoder.distinct
-    plain, _, _ = made("contrast", norm="batch")
-    own, known = learns(network, batch, STEP), plain(network, batch, STEP)
+def test_no_change_gives_the_same_loss(how: str, off: str) -> None:
+    learns, network, batch = made(f"contrast({how}, eps={0.1 if off else 0})")
+    z = vectors(learns, network, batch)
+    near = learns.attacked(network.encoder, z, batch)
+    torch.testing.assert_close(near, z[len(z) // 2 :], rtol=0, atol=1e-5)
+    own, known = learns(network, batch, STEP), made("contrast")[0](network, batch, STEP)
     if "positive" not in how:
         torch.testing.assert_close(own.total, 2 * known.total, rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(own.parts["adversarial"], known.total, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(own.parts["adversarial"], known.total, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.system("clae", rung="exact")
+@pytest.mark.system("rocl", rung="exact")
+def test_changed_molecules_leave_running_means_as_they_are(off: str) -> None:
+    learns, network, batch = made("contrast(adversarial=1)", norm="batch")
+    before = {name: value.clone() for name, value in network.named_buffers() if "running" in name}
+    with torch.no_grad():
+        z = vectors(learns, network, batch)
+        after = {name: value.clone() for name, value in network.named_buffers() if "running" in name}
+        learns.attacked(network.encoder, z, batch) if not off else vectors(learns, network, batch)
+    assert any(not torch.equal(after[name], before[name]) for name in after), "the clean molecules move the means"
+    assert all(torch.equal(dict(network.named_buffers())[name], value) for name, value in after.items())
+    assert network.encoder.distinct
 
 
 @pytest.mark.system("clae", rung="exact")
 def test_a_small_change_raises_the_loss_by_its_size_times_the_gradients_sum(off: str, monkeypatch: Any) -> None:
     learns, network, batch = made("contrast(adversarial=1)")
-    graphs, eps, z = batch.parts[0].batch, 1e-3, vectors(learns, network, batch).detach()
-    delta = torch.zeros_like(graphs.features("atom"), requires_grad=True)
+    eps, z = 1e-3, vectors(learns, network, batch).detach()
+    second = last_graphs(batch.parts[0].batch, len(z) // 2)
+    delta = torch.zeros_like(second.features("atom"), requires_grad=True)
     first = changed(learns, network, batch, z, delta).sum()
     (gradient,) = torch.autograd.grad(first, delta)
     by = change(learns, network, batch, z, 1, eps)
@@ -93,27 +102,27 @@ def test_changes_stay_in_the_box_and_raise_the_loss_of_nearly_all_anchors(off: s
 def test_the_changed_molecule_is_another_positive_and_an_anchor(off: str, monkeypatch: Any) -> None:
     learns, network, batch = made("contrast(adversarial=7, positive=true, weight=0.5, temperature=0.2)")
     learns.positive = not off
-    z = vectors(learns, network, batch)
+    z = vectors(learns, network, batch).detach()
     torch.manual_seed(0)
-    near = F.normalize(torch.randn_like(z), dim=1)
+    near = F.normalize(torch.randn_like(z[: len(z) // 2]), dim=1)
     monkeypatch.setattr(learns, "attacked", lambda *_: near)
     loss = learns(network, batch, STEP)
     e, cross = (torch.exp(a @ z.T / 0.2).double() for a in (z, near))
-    extra, known, n = torch.exp((z * near).sum(dim=1) / 0.2), 0.0, len(z)
-    for i in range(n):
-        p, others = (i + n // 2) % n, [a for a in range(n) if a != i]
+    n = len(near)
+    extra, known = torch.exp((z * torch.cat([near, near])).sum(dim=1) / 0.2), 0.0
+    for i in range(2 * n):
+        p, others = (i + n) % (2 * n), [a for a in range(2 * n) if a != i]
         own = e[i, p] + extra[i]
         known -= float(torch.log(own / (sum(e[i, a] for a in others) + extra[i])))
-        known -= 0.5 * float(torch.log(cross[i, p] / sum(cross[i, a] for a in others)))
+    for i in range(n):  # for each of the views that count
+        others = [a for a in range(2 * n) if a != i + n]
+        known -= 2 * 0.5 * float(torch.log(cross[i, i] / sum(cross[i, a] for a in others)))
     assert loss.total.item() == pytest.approx(known, rel=1e-4)
 
 
 @pytest.mark.system("clae", rung="works")
-def test_a_step_costs_four_times_that_of_contrast_at_most(off: str, effect: Effect) -> None:
-    """Time of a step beside that of contrast alone; off: seven gradients in place of one.
-
-    The aim was 2.5 times. Atoms that are changed share no rows, and their relations are made anew for each pass.
-    """
+def test_a_step_costs_two_and_a_half_times_that_of_contrast_at_most(off: str, effect: Effect) -> None:
+    """Time of a step beside that of contrast alone; off: seven gradients in place of one."""
     seconds = {}
     for how in ("contrast", f"contrast(adversarial={7 if off else 1})"):
         learns, network, batch = made(how, molecules()[:128], norm="batch", d_hidden=64, depth=4)
@@ -124,7 +133,7 @@ def test_a_step_costs_four_times_that_of_contrast_at_most(off: str, effect: Effe
             took.append(time.process_time() - start)
         seconds[how] = float(np.median(took[2:]))
     plain, own = seconds.values()
-    effect("time of a step as a multiple of contrast's", [own / plain], at_most=4.5)
+    effect("time of a step as a multiple of contrast's", [own / plain], at_most=2.5)
 
 
 @pytest.mark.system("clae", rung="works")

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from molgraph.data.sources import builtin
 from molgraph.data.subgraph import subgraphs
 from molgraph.data.views.mask import hidden
-from molgraph.nn.mutual_information import infonce
+from molgraph.nn.contrastive import info_nce
 from molgraph.train.objective import StepState
 from molgraph.train.objectives.masked_atoms import whole
 from molgraph.train.objectives.masked_fragments import KEY
@@ -34,10 +34,11 @@ def test_with_all_candidates_the_bound_is_the_cross_entropy_less_the_log_of_thei
     """And it is at most that log, whatever the scores."""
     torch.manual_seed(0)
     scores = 5 * torch.randn(38, 38, dtype=torch.float64)
-    found, expected = infonce(scores), F.cross_entropy(scores.T if off else scores, torch.arange(38))
+    every = torch.arange(38)
+    found, expected = info_nce(scores, every), F.cross_entropy(scores.T if off else scores, every)
     torch.testing.assert_close(found.bound - log(38), -expected, rtol=0, atol=1e-6)
     torch.testing.assert_close(found.loss, expected, rtol=0, atol=1e-6)
-    assert infonce(1e3 * torch.eye(38)).bound <= log(38) + 1e-6
+    assert info_nce(1e3 * torch.eye(38), every).bound <= log(38) + 1e-6
 
 
 @pytest.mark.system("infoword", rung="exact")
@@ -45,8 +46,10 @@ def test_the_same_molecule_twice_changes_neither_loss_nor_bound(off: str) -> Non
     torch.manual_seed(0)
     a, b = torch.randn(6, 4), torch.randn(6, 4)
     again = torch.tensor([0, 1, 2, 3, 4, 5, 2, 2, 5])
-    same = None if off else again[:, None] == again
-    torch.testing.assert_close(tuple(infonce(a[again] @ b[again].T, same)), tuple(infonce(a @ b.T)))
+    same = again[:, None] == again
+    known = info_nce(a @ b.T, torch.arange(6))
+    found = info_nce(a[again] @ b[again].T, torch.arange(9), same, repeats=None if off else same.sum(dim=1))
+    torch.testing.assert_close(tuple(found), (known.losses[again], *known[1:]))
 
 
 @pytest.mark.system("infoword", rung="exact")

@@ -97,14 +97,15 @@ def test_masked_bonds_count_once_each(off: str) -> None:
 
 @pytest.mark.system("bert", rung="works")
 def test_elements_of_new_molecules_are_guessed_better_than_by_the_most_common_one(off: str, effect: Effect) -> None:
-    """Off: the states of other atoms are read."""
+    """Bonds are seen; where those of masked atoms are hidden too, it was 0.07 to 0.09 after 1,000 steps.
+
+    Off: the states of other atoms are read.
+    """
     smiles = [str(text) for text in builtin.nci().smiles]
     ours, common = [], []
     for seed in range(1):
-        run = pretraining(
-            smiles, "masked-atoms(bonds=true, replace=true)", seed=seed, d_hidden=48, depth=4, norm="none"
-        )
-        run.learn(np.arange(4000), 50 if off else 1000, seed=seed, rate=3e-3)
+        run = pretraining(smiles, "masked-atoms(replace=true)", seed=seed, d_hidden=48, depth=4, norm="none")
+        run.learn(np.arange(4000), 50 if off else 600, seed=seed, rate=3e-3)
         batch = run.batch(np.arange(4000, 4500), seed=5)
         graphs = batch.parts[0].batch
         rows = graphs["atom"].arrays["chosen"].nonzero()[:, 0]

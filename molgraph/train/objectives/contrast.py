@@ -14,6 +14,7 @@ from molgraph.base.errors import ConflictError
 from molgraph.base.ranges import Count, NotNegative, Positive, Range, Width
 from molgraph.base.recipe_keys import GradientDescent
 from molgraph.base.registry import register
+from molgraph.data.subgraph import last_graphs
 from molgraph.nn.barlow_twins import barlow_twins
 from molgraph.nn.contrastive import Contrast as Contrasted
 from molgraph.nn.contrastive import debiased_info_nce, info_nce
@@ -58,8 +59,8 @@ class Contrast(Objective):
         loss: ``nce``; without negatives ``whitening`` (Ermolov and Sebe 2020) or ``barlow`` (Zbontar et al. 2021).
         bound: ``nce``, or ``wpc``, which keeps the score 1-Lipschitz in the encoder's states (Ozair et al. 2019).
         penalty: weight of how far the score's gradients are from length 1, for ``wpc``.
-        adversarial: steps by which atoms' features are changed to raise the loss, of which a second loss is taken: 1
-            for CLAE (Ho and Vasconcelos 2020); 0 for none.
+        adversarial: steps by which atoms' features of the second views are changed to raise the loss, of which a second
+            loss is taken: 1 for CLAE (Ho and Vasconcelos 2020); 0 for none.
         eps: the largest change of a feature.
         weight: of the second loss.
         positive: whether a molecule so changed is another positive, and an anchor (RoCL, Kim et al. 2020).
@@ -138,15 +139,17 @@ class Contrast(Objective):
         more: Tensor | None = None
         if self.steps and state.training:
             near = self.attacked(network.encoder, z, batch)
-            more = (z * near).sum(dim=1, keepdim=True) / self.temperature if self.positive else None
-            extra["adversarial"] = self.against(z, near, batch).losses.mean()
+            more = (z * near.repeat(2, 1)).sum(dim=1, keepdim=True) / self.temperature if self.positive else None
+            extra["adversarial"] = self.against(z, near, batch).loss
         if self.bound == "wpc" and state.training:
             share = torch.rand(len(h) // 2, 1, device=h.device)
             first, second = h.chunk(2)
             extra["gradient"] = gradient_penalty(self.score, first, second, share)
         found = self.contrast(z @ z.T / self.temperature, batch, more)
         parts = {"bound": found.bound * count, "ceiling": found.ceiling * count}
-        loss = Loss((found.losses * weights).sum(), count, parts).with_penalties(encoded.penalties)
+        share = 1 / repeats(batch)  # a molecule that comes several times counts as one
+        share = weights * share * (count / share[weights > 0].sum())
+        loss = Loss((found.losses * share).sum(), count, parts).with_penalties(encoded.penalties)
         return loss.with_penalties(extra, {"adversarial": self.weight, "gradient": self.penalty})
 
     def vectors(self, h: Tensor) -> Tensor:
@@ -158,26 +161,37 @@ class Contrast(Objective):
         return (self.vectors(a) * self.vectors(b)).sum(dim=1) / self.temperature
 
     def contrast(self, scores: Tensor, batch: Sample, more: Tensor | None = None) -> Contrasted:
-        """The losses of the 2 n views of a batch whose scores are [2 n, 2 n], with ``more`` positives of each."""
-        positive = torch.arange(len(scores), device=scores.device).roll(len(scores) // 2)
+        """The losses of the last k of the 2 n views of a batch, and their bound.
+
+        Args:
+            scores: float [k, 2 n], of them and of all views.
+            batch: whose first n rows are seen again as its last n.
+            more: float [k, any], scores of further positives.
+        """
         assert batch.graphs is not None
-        same = batch.graphs[:, None] == batch.graphs[None, :]
+        k, n = len(scores), len(batch.graphs) // 2
+        positive = torch.arange(2 * n, device=scores.device).roll(n)[2 * n - k :]
+        same = batch.graphs[2 * n - k :, None] == batch.graphs[None, :]
         if self.debias == 0.0 or more is not None:
-            return info_nce(scores, positive, same, more)
-        return debiased_info_nce(scores, positive, self.prior(batch), -1 / self.temperature, same)
+            return info_nce(scores, positive, same, more, repeats(batch))
+        return debiased_info_nce(scores, positive, self.prior(batch), -1 / self.temperature, same, repeats(batch))
 
     def attacked(self, encoder: Any, z: Tensor, batch: Sample) -> Tensor:
-        """float [2 n, width]: the vectors of the molecules with changed features."""
+        """float [n, width]: the vectors of the second views with changed features."""
         vectors = Changed(encoder, self.vectors, self.steps, self.eps)
-        return vectors(batch.parts[0].batch, lambda near: self.against(z.detach(), near, batch).losses.sum())
+        second = last_graphs(batch.parts[0].batch, len(z) // 2)
+        return vectors(second, lambda near: self.against(z.detach(), near, batch).losses.sum())
 
     def against(self, z: Tensor, near: Tensor, batch: Sample) -> Contrasted:
-        """The losses where molecules whose features were changed have the vectors ``near``.
+        """The losses where second views whose features were changed have the vectors ``near``.
 
-        They are what anchors are compared with (CLAE, whose gradient then makes hard negatives too), or the anchors.
+        They take the place of the second views (CLAE, whose gradient of the whole loss then makes hard negatives too),
+        or are the anchors, each of which has the first view as its positive (RoCL, equation 2).
         """
-        scores = near @ z.T if self.positive else z @ near.T
-        return self.contrast(scores / self.temperature, batch)
+        if self.positive:
+            return self.contrast(near @ z.T / self.temperature, batch)
+        z = torch.cat([z[: len(near)], near])
+        return self.contrast(z @ z.T / self.temperature, batch)
 
     def prior(self, batch: Sample) -> float:
         """The probability that two molecules are of one class; by scaffolds it is that of the pairs seen so far."""
@@ -185,3 +199,10 @@ class Contrast(Objective):
             return self.debias
         assert batch.y is not None
         return float(self.scaffolds(batch.y[: len(batch.y) // 2, 0]))
+
+
+def repeats(batch: Sample) -> Tensor:
+    """int64 [2 n]: how many of the n molecules of a batch are that of each view."""
+    assert batch.graphs is not None
+    _, place, counts = batch.graphs.unique(return_inverse=True, return_counts=True)
+    return counts[place] // 2

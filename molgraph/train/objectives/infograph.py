@@ -8,6 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from molgraph.base.errors import ConflictError
 from molgraph.base.ranges import NotNegative, Width
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
@@ -15,6 +16,7 @@ from molgraph.data.batch import GraphBatch
 from molgraph.nn.corrupted_rows import jsd_corrupted
 from molgraph.nn.mutual_information import JensenShannon
 from molgraph.nn.prior_matching import PriorMatching
+from molgraph.nn.stein_scores import Mige
 from molgraph.train.adversary import perturbed
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network, check_one_encoder
@@ -42,6 +44,14 @@ from molgraph.train.samples import Sample
             " --objective 'infograph(negatives=corrupt, prior_weight=0.1)' -o encoder.mgm",
             modules=("molgraph.nn.mutual_information", "molgraph.nn.corrupted_rows", "molgraph.nn.prior_matching"),
         ),
+        SystemCard(
+            "mige",
+            left_out="the information bottleneck; images",
+            off="infograph",
+            beside=("the exact derivative",),
+            command="molgraph pretrain dataset:chembl2321810 -m gin --objective 'infograph(bound=mige)' -o encoder.mgm",
+            modules=("molgraph.nn.stein_scores",),
+        ),
     ),
     summary="mutual information of each graph's vector with the states of its rows",
     paper="Sun et al. 2020, ICLR",
@@ -67,11 +77,15 @@ class InfoGraph(Objective):
         d_score: width of the perceptrons whose product is the score T.
         negatives: ``batch``, the other graphs' vectors; ``corrupt``, rows of a copy in which the features of all atoms
             of the batch have changed places (Velickovic et al. 2019, "Deep Graph Infomax").
+        bound: ``jsd``, the Jensen-Shannon bound; ``mige``, the gradient of the mutual information of one random row of
+            each graph with the graph (Wen et al. 2020), which has no bound to watch: the curves show the mutual
+            information of normal variables with the same covariances, which no scores or negatives enter.
         prior_weight: of the match of the graphs' vectors with a uniform prior (Hjelm et al. 2019, "Deep InfoMax").
         penalties: the weights of the encoder's penalties by name; 1 if not given.
 
     Raises:
-        UsageError: the network reads several columns, or its encoder gives no states of rows.
+        UsageError: the network reads several columns, or its encoder gives no states of rows. ConflictError: negatives
+            or a prior beside ``mige``.
     """
 
     labelled = False
@@ -84,13 +98,19 @@ class InfoGraph(Objective):
         *,
         d_score: Width = 128,
         negatives: Literal["batch", "corrupt"] = "batch",
+        bound: Literal["jsd", "mige"] = "jsd",
         prior_weight: NotNegative = 0.0,
         penalties: Mapping[str, NotNegative] | None = None,
     ) -> None:
         super().__init__()
         self.penalties, self.negatives, self.prior_weight = penalties or {}, negatives, prior_weight
         check_one_encoder(network, inputs, "infograph learns one encoder")
-        self.score = JensenShannon(network.encoder.d_rows, network.encoder.d_out, d_score)
+        if bound == "mige" and (negatives != "batch" or prior_weight):
+            hint = "leave negatives and prior_weight out, or choose bound=jsd"
+            raise ConflictError("mige has neither negatives nor a match with a prior", hint=hint)
+        widths = network.encoder.d_rows, network.encoder.d_out
+        self.mige = Mige(*widths) if bound == "mige" else None
+        self.score = JensenShannon(*widths, d_score) if self.mige is None else nn.Identity()
         self.prior = PriorMatching(d_score) if prior_weight else None
         self.unused_parameters = bool(prior_weight)
 
@@ -106,7 +126,12 @@ class InfoGraph(Objective):
         if state.training:
             check_penalties(self.penalties, encoded.penalties)
         rows, weights, graphs = encoded.rows[0], batch.weights[:, 0], batch.parts[0].batch
-        count, own = int((weights > 0).sum()), self.score.psi(encoded.graphs)
+        count = int((weights > 0).sum())
+        if self.mige is not None:
+            use, row = one_row(rows.graph_of, weights > 0, state)
+            loss = self.mige(rows.h[row], encoded.graphs[use])
+            return Loss(loss * count, count).with_penalties(encoded.penalties, self.penalties)
+        own = self.score.psi(encoded.graphs)
         if self.prior is not None and state.turn:
             return Loss((self.prior.own_loss(own) * weights).sum(), count)
         if self.negatives == "corrupt":
@@ -128,3 +153,12 @@ class InfoGraph(Objective):
         with perturbed(encoder):
             rows: torch.Tensor = encoder(graphs.with_level("atom", code=code[order]), rows=True).rows[0].h
         return rows
+
+
+def one_row(graph_of: torch.Tensor, use: torch.Tensor, state: StepState) -> tuple[torch.Tensor, torch.Tensor]:
+    """The graphs to use that have rows, and a random row of each; the first in validation."""
+    n = len(graph_of)
+    rank = (torch.randperm(n) if state.training else torch.arange(n).flip(0)).to(graph_of.device)
+    top = graph_of.new_full((len(use),), -1).scatter_reduce(0, graph_of, rank, "amax")
+    graphs = (use & (top >= 0)).nonzero()[:, 0]
+    return graphs, rank.argsort()[top[graphs]]

@@ -18,7 +18,7 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.feature_layout import FEATURISER
 from molgraph.data.subgraph import subgraphs
 from molgraph.data.views.mask import hidden
-from molgraph.nn.mutual_information import Contrast, infonce
+from molgraph.nn.contrastive import Contrast, info_nce
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network, check_one_encoder
 from molgraph.train.objective import Loss, Objective, StepState
@@ -38,7 +38,7 @@ KEY = "fragment"  # array of atoms: the number of the fragment that each hidden 
             off="-s params.objective.weight=0",
             beside=("chance", "the encoder without training"),
             command="molgraph pretrain dataset:chembl2321810 -m gin --objective masked-fragments -o encoder.mgm",
-            modules=("molgraph.nn.mutual_information", "molgraph.data.subgraph"),
+            modules=("molgraph.nn.contrastive", "molgraph.data.subgraph"),
         ),
     ),
     summary="match molecules with the fragments that are hidden from them",
@@ -140,8 +140,11 @@ class MaskedFragments(Objective):
         use = (counts & left & (key >= 0)).nonzero()[:, 0]
         alone = network.encoder(subgraphs(whole(graphs), keys >= 0)).graphs
         if not len(use):
-            return Contrast(*((rest.sum() + alone.sum()) * 0.0 for _ in range(2)))
-        return infonce(self.scores(rest[use], alone[use]), key[use, None] == key[use])
+            nothing = (rest.sum() + alone.sum()) * 0.0
+            return Contrast(nothing[None], nothing, nothing, nothing)
+        same = key[use, None] == key[use]
+        scores, positive = self.scores(rest[use], alone[use]), torch.arange(len(use), device=use.device)
+        return info_nce(scores, positive, same, repeats=same.sum(dim=1))
 
     def scores(self, rest: Tensor, alone: Tensor) -> Tensor:
         """float [n, m]: the cosine of each molecule's and each fragment's vector, over the temperature."""
