@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -48,10 +48,10 @@ class Critic(nn.Module):
 
     def __init__(self, d_x: int, d_y: int, d_hidden: int) -> None:
         super().__init__()
-        self.net = nn.Sequential(
-            nn.Linear(d_x + d_y, d_hidden), nn.ELU(), nn.Linear(d_hidden, d_hidden), nn.ELU(), nn.Linear(d_hidden, 1)
-        )
-        nn.init.zeros_(self.net[-1].weight), nn.init.zeros_(self.net[-1].bias)
+        last = nn.Linear(d_hidden, 1)
+        nn.init.zeros_(last.weight), nn.init.zeros_(last.bias)
+        hidden = (nn.Linear(d_x + d_y, d_hidden), nn.ELU(), nn.Linear(d_hidden, d_hidden), nn.ELU())
+        self.net = nn.Sequential(*hidden, last)
 
     def forward(self, x: Float[Tensor, "n dx"], y: Float[Tensor, "n dy"]) -> Float[Tensor, " n"]:
         """The statistic of each pair."""
@@ -176,7 +176,7 @@ class Leak(Study):
         a = rng.standard_normal((TOY, 1))
         b = RHO * a + (1 - RHO**2) ** 0.5 * rng.standard_normal((TOY, 1))
         pairs = ((rows.x, y), (rows.x, rng.permutation(y)), (a, b), (a, rng.permutation(b)))
-        how = {"d_hidden": self.d_hidden, "seed": seed, "seconds": seconds / 4}
+        how: dict[str, Any] = {"d_hidden": self.d_hidden, "seed": seed, "seconds": seconds / 4}
         steps = (self.steps, self.steps, 1500, 300)
         ours, shuffled, planted, none = (mine(*p, steps=n, **how) for p, n in zip(pairs, steps, strict=True))
         linear, entropy = linear_bits(rows, seed), rows.entropy

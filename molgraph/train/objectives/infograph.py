@@ -110,7 +110,7 @@ class InfoGraph(Objective):
             raise ConflictError("mige has neither negatives nor a match with a prior", hint=hint)
         widths = network.encoder.d_rows, network.encoder.d_out
         self.mige = Mige(*widths) if bound == "mige" else None
-        self.score = JensenShannon(*widths, d_score) if self.mige is None else nn.Identity()
+        self.score: Any = JensenShannon(*widths, d_score) if self.mige is None else nn.Identity()
         self.prior = PriorMatching(d_score) if prior_weight else None
         self.unused_parameters = bool(prior_weight)
 
