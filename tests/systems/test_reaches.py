@@ -120,6 +120,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     found["dataset:esol"] = found["dataset:chembl2321810"]
     found["dataset:pdbbind_complexes"] = str(folder / "pdbbind_complexes.csv")
     made = {"dataset:gdb7_3d": "gdb7_3d.sdf", "jtvae-zinc": "jtvae-zinc.mgm", "encoder.mgm": "encoder.mgm"}
+    found |= {"NR-AhR": "a", "NR-ER": "b", "SR-ARE": "c"}  # columns
     made |= {name: name for name in ("gin.mgm", "folded.sdf", "open.sdf", "traj.npz", "old.parquet", "library.smi")}
     simulate("CCCC", steps=1600, every=10, equilibrate=100).save(folder / "traj.npz")
     return found | {name: str(folder / file) for name, file in made.items()}
@@ -152,7 +153,8 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
         words[words.index("-o") + 1] = str(out)
     elif verb != "bench run":
         words += ["-o", str(out)]
-    extra = [pair for pair in _pairs(quick) if pair[0] not in words or pair[0] in ("-t", "--sequence")]
+    again = ("--sequence",) if "--helper" in words else ("-t", "--sequence")
+    extra = [pair for pair in _pairs(quick) if pair[0] not in words or pair[0] in again]
     done = CliRunner().invoke(app, [*words, *(w for pair in extra for w in pair), *small(words)])
     assert done.exit_code == 0, f"{command}\n{done.output[-2000:]}"
     if verb == "bench run":
