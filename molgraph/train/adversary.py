@@ -47,22 +47,31 @@ def attack(loss: Loss, graphs: GraphBatch, steps: int, eps: float) -> Tensor:
 
 
 @contextmanager
+def same_running_means(encoder: Any) -> Iterator[None]:
+    """In which an encoder leaves the running means of its batch norms as they are."""
+    norms = [(module, module.momentum) for module in encoder.modules() if isinstance(module, _BatchNorm)]
+    for module, _ in norms:
+        module.momentum = 0.0
+    try:
+        yield
+    finally:
+        for module, momentum in norms:
+            module.momentum = momentum
+
+
+@contextmanager
 def perturbed(encoder: Any) -> Iterator[None]:
     """In which an encoder computes each atom by itself, and leaves the running means of its batch norms as they are.
 
     Batch norms then normalise perturbed atoms by their own means and variances (Ho and Vasconcelos 2020), and predict
     by those of real molecules alone.
     """
-    norms = [(module, module.momentum) for module in encoder.modules() if isinstance(module, _BatchNorm)]
     distinct, encoder.distinct = encoder.distinct, False  # no two atoms look alike
-    for module, _ in norms:
-        module.momentum = 0.0
     try:
-        yield
+        with same_running_means(encoder):
+            yield
     finally:
         encoder.distinct = distinct
-        for module, momentum in norms:
-            module.momentum = momentum
 
 
 class Changed(NamedTuple):

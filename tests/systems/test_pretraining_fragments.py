@@ -113,13 +113,16 @@ def test_the_loss_is_infonce_of_different_fragments_and_the_elements_cross_entro
 
 @pytest.mark.system("infoword", rung="works")
 def test_the_hidden_fragment_of_a_new_molecule_is_found_among_128(off: str, effect: Effect) -> None:
-    """Share of first places among 128 different fragments; chance is 1 in 128. Off: the contrast has no weight."""
+    """Share of first places among 128 different fragments; chance is 1 in 128. Off: the contrast has no weight.
+
+    Without batch norm, whose means of fragments and of molecules differ: with it, and 120 steps, it was 0.016.
+    """
     smiles = [str(text) for text in builtin.nci().smiles]
     ours, untrained = [], []
     for seed in range(2):
         weight = "weight=0" if off else "weight=1"
-        run = pretraining(smiles, f"masked-fragments(hops=2, {weight})", seed=seed, d_hidden=32, depth=3)
-        for values, n_steps in ((untrained, 0), (ours, 120)):
+        run = pretraining(smiles, f"masked-fragments(hops=2, {weight})", seed=seed, d_hidden=32, depth=3, norm="none")
+        for values, n_steps in ((untrained, 0), (ours, 600)):
             run.learn(np.arange(4000), n_steps, seed=seed)
             graphs = run.batch(np.arange(4000, 4500), seed=9).parts[0].batch
             keys, of = graphs["atom"].arrays[KEY], graphs.graph_of("atom")

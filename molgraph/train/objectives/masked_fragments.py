@@ -19,6 +19,7 @@ from molgraph.data.feature_layout import FEATURISER
 from molgraph.data.subgraph import subgraphs
 from molgraph.data.views.mask import hidden
 from molgraph.nn.contrastive import Contrast, info_nce
+from molgraph.train.adversary import same_running_means
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network, check_one_encoder
 from molgraph.train.objective import Loss, Objective, StepState
@@ -138,7 +139,8 @@ class MaskedFragments(Objective):
         key = keys.new_full((graphs.n_graphs,), -1).scatter_reduce(0, graph_of, keys, "amax")
         left = torch.bincount(graph_of[keys < 0], minlength=graphs.n_graphs) > 0
         use = (counts & left & (key >= 0)).nonzero()[:, 0]
-        alone = network.encoder(subgraphs(whole(graphs), keys >= 0)).graphs
+        with same_running_means(network.encoder):  # those of molecules
+            alone = network.encoder(subgraphs(whole(graphs), keys >= 0)).graphs
         if not len(use):
             nothing = (rest.sum() + alone.sum()) * 0.0
             return Contrast(nothing[None], nothing, nothing, nothing)
