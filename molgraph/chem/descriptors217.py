@@ -32,7 +32,7 @@ def descriptors_217(smiles: Sequence[str], *, workers: int | None = None) -> Des
     Example:
         >>> found = descriptors_217(["CCO", "C(C"])
         >>> found.x.shape, found.ok.tolist(), round(float(found.x[0, found.names.index("Phi")]), 2)
-        ((2, 217), [True, False], 1.88)
+        ((2, 217), [True, False], 1.93)
     """
     most = descriptors_200(smiles, workers=workers)
     texts = [text if ok else "" for text, ok in zip(smiles, most.ok, strict=True)]

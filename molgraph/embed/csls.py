@@ -69,7 +69,7 @@ def csls_search(queries: np.ndarray, library: np.ndarray, k: int, *, neighbours:
 
     Example:
         >>> rng = np.random.default_rng(0)
-        >>> x = rng.normal(size=(30, 4))
+        >>> x = rng.normal(size=(30, 16))
         >>> csls_search(x, x, 1).row.ravel().tolist() == list(range(30))
         True
     """

@@ -33,6 +33,7 @@ def tanimoto(bits: Tensor) -> Tensor:
     """float [n, n]: the Tanimoto similarity of each two rows of 0 and 1; 0 of two without any bit.
 
     Example:
+        >>> import torch
         >>> tanimoto(torch.tensor([[1.0, 1.0, 0.0], [1.0, 0.0, 0.0]]))
         tensor([[1.0000, 0.5000],
                 [0.5000, 1.0000]])

@@ -52,6 +52,7 @@ class Loss(NamedTuple):
         """The loss with penalties added for each label, each times its weight, which is 1 if not given.
 
         Example:
+            >>> import torch
             >>> found = Loss(torch.tensor(6.0), 2).with_penalties({"kl": torch.tensor(4.0)}, {"kl": 0.5})
             >>> found.total, found.parts
             (tensor(10.), {'kl': tensor(4.)})

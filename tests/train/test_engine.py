@@ -207,7 +207,7 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path):
 
 def test_a_checkpoint_of_other_defaults_is_refused(tmp_path, monkeypatch):
     small(epochs=2).fit(series(16), workdir=tmp_path)
-    monkeypatch.setattr("molgraph.train.method.stored_defaults", lambda _: {"dmpnn": {"readout": "mean"}})
+    monkeypatch.setattr("molgraph.train.fitting.stored_defaults", lambda _: {"dmpnn": {"readout": "mean"}})
     with pytest.raises(errors.MismatchError, match="recipe"):
         small(epochs=2).fit(series(16), workdir=tmp_path)
 

@@ -39,6 +39,8 @@ class Line(nn.Module):
 class Points:
     """Points of a line as a table of samples; a batch is its own ``Sample``."""
 
+    views = ()
+
     def __init__(self, n: int = 64) -> None:
         self.x = torch.linspace(-1, 1, n).unsqueeze(1)
 

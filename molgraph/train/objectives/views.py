@@ -62,6 +62,7 @@ class Bags(RowGroups):
             "vatt",
             left_out="video, sound and texts; DropToken, in whose place a view such as drop stands; one backbone for "
             "all kinds; the spaces of the pairs, which form a hierarchy there, are one",
+            off="match",
             beside=("chance", "shuffled pairs"),
             command="molgraph pretrain dataset:davis -m dmpnn+tokens --objective views -o encoder.mgm",
             modules=("molgraph.nn.matching", "molgraph.train.row_groups"),
