@@ -11,7 +11,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import GroupKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.ranges import Count
@@ -28,6 +28,7 @@ from molgraph.train.callback import Callback
 BATCH = 512
 FOLDS = 5
 ALPHAS = np.logspace(-1, 5, 13)
+FAR = {"a_min": -5.0, "a_max": 5.0}  # deviations, beyond which one odd molecule would be all of the score
 
 
 class ProbeSet(NamedTuple):
@@ -50,9 +51,10 @@ class Probe(Callback):
     """Say by numbers whether a pretraining learns what a property needs.
 
     Alain and Bengio 2016, "Understanding intermediate layers using linear classifier probes": after each epoch a ridge
-    regression (its penalty chosen by leave-one-out in the training folds) on the encoder's vectors predicts the first
-    target of each set, five folds of new scaffolds. The curves have ``probe_SET``, R^2 or for two classes the ROC-AUC,
-    and ``untrained_SET``, the same of the encoder with fresh weights. Training is not changed.
+    regression on the encoder's vectors predicts the first target of each set, five folds of new scaffolds. Its penalty
+    is chosen by leave-one-out in the training folds, and columns are cut off at five deviations. The curves have
+    ``probe_SET``, R^2 or for two classes the ROC-AUC, and ``untrained_SET``, the same of the encoder with fresh
+    weights. Training is not changed.
 
     Args:
         sets: data sets by name, joined by ``+``.
@@ -100,7 +102,7 @@ class Probe(Callback):
 def score(encoder: Encoder, each: ProbeSet) -> float:
     """R^2 or ROC-AUC of ridge on the encoder's vectors, over five folds of new scaffolds."""
     x, binary = vectors(encoder, each.graphs, each.rows), each.binary
-    ridge = make_pipeline(StandardScaler(), RidgeCV(ALPHAS))
+    ridge = make_pipeline(StandardScaler(), FunctionTransformer(np.clip, kw_args=FAR), RidgeCV(ALPHAS))
     folds = GroupKFold(min(FOLDS, len(np.unique(each.scaffolds))))
     predicted = cross_val_predict(ridge, x, each.y, groups=each.scaffolds, cv=folds)
     return float(roc_auc_score(each.y, predicted) if binary else r2_score(each.y, predicted))
