@@ -71,8 +71,8 @@ class Mige(nn.Module):
         d: dimensions that are left.
     """
 
-    of_local: Tensor
-    of_global: Tensor
+    of_local: Float[Tensor, "d_local d"]
+    of_global: Float[Tensor, "d_global d"]
 
     def __init__(self, d_local: int, d_global: int, d: int = 16) -> None:
         super().__init__()

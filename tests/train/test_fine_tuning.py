@@ -45,6 +45,8 @@ class TwoLayers(nn.Module):
 class Rows:
     """Rows with a label each, as a part of a fit."""
 
+    views = ()
+
     def __init__(self, x: Tensor, y: Tensor) -> None:
         self.x, self.y = x, y
 
