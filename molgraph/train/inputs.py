@@ -22,6 +22,7 @@ from molgraph.base.errors import (
 )
 from molgraph.base.parts import make_part
 from molgraph.data.featuriser import Featuriser
+from molgraph.data.featurize_complex import SERINE
 from molgraph.data.graph_cache import CachedGraphs, graphs_of
 from molgraph.data.graph_store import InputSpec
 from molgraph.data.sides import lacking, of_complexes
@@ -281,7 +282,7 @@ def example_table(inputs: Sequence[Input], feature_names: Sequence[str], n: int)
     for each in inputs:
         values = np.empty(n, dtype=object)
         examples = [v for v in each.featuriser.examples_for(each.spec) if not (each.whole and lacking(v))]
-        for i, value in enumerate(islice(cycle(examples), n)):
+        for i, value in enumerate(islice(cycle(examples or [SERINE]), n)):
             values[i] = value
         entities.append(Entities(each.column, each.kind, values))  # type: ignore[arg-type]
     ids, status, reason = np.arange(n).astype(str).astype(object), np.full(n, OK, object), np.full(n, "", object)
