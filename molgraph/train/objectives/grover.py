@@ -33,9 +33,10 @@ PART = "contexts"
         SystemCard(
             "grover",
             left_out="groups from the vectors of bonds; the 10 million molecules and 250 GPUs of the paper",
-            off="masked-atoms",
+            off="--objective masked-atoms",
             beside=("the entropy of the labels", "the encoder without training"),
-            command="molgraph pretrain dataset:chembl2321810 -m grover(size=tiny) --objective grover -o encoder.mgm",
+            command="molgraph pretrain dataset:chembl2321810 -m grover -s params.size=tiny --objective grover "
+            "-o encoder.mgm",
             modules=(
                 "molgraph.models.grover",
                 "molgraph.nn.contexts",
