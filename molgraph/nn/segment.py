@@ -45,17 +45,11 @@ class _GatherSum(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         _, *index = inputs
         ctx.save_for_backward(*index)
-        ctx.save_for_forward(*index)
 
     @staticmethod
     def backward(ctx: Any, grad: Float[Tensor, "n_target d"]) -> tuple[Tensor, None, None, None, None]:
         source, offsets, back_source, back_offsets = ctx.saved_tensors
         return _GatherSum.apply(grad.contiguous(), back_source, back_offsets, source, offsets), None, None, None, None
-
-    @staticmethod
-    def jvp(ctx: Any, tangent: Float[Tensor, "n_source d"], *_: None) -> Float[Tensor, "n_target d"]:
-        """A sum is linear: its change is the sum of the changes."""
-        return _GatherSum.apply(tangent.contiguous(), *ctx.saved_tensors)
 
     @staticmethod
     def vmap(info: Any, dims: tuple[int | None, ...], x: Tensor, *index: Tensor) -> tuple[Tensor, int | None]:
@@ -64,6 +58,20 @@ class _GatherSum(torch.autograd.Function):
             raise ValueError("vmap goes over rows, not over relations")
         rows = x.movedim(dims[0], 1)
         return _GatherSum.apply(rows.flatten(1), *index).unflatten(1, rows.shape[1:]), 1
+
+
+class _DualGatherSum(_GatherSum):
+    """The same with a derivative in forward mode, which ``torch.compile`` does not trace."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        _GatherSum.setup_context(ctx, inputs, output)
+        ctx.save_for_forward(*inputs[1:])
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Float[Tensor, "n_source d"], *_: None) -> Float[Tensor, "n_target d"]:
+        """A sum is linear: its change is the sum of the changes."""
+        return _GatherSum.apply(tangent.contiguous(), *ctx.saved_tensors)
 
 
 def gather_sum(x: Sources, relation: Relation) -> Targets:
@@ -87,6 +95,8 @@ def gather_sum(x: Sources, relation: Relation) -> Targets:
     if plain and not torch._C._are_functorch_transforms_active():  # no transpose needed
         return F.embedding_bag(relation.source, x, relation.offsets, mode="sum", include_last_offset=True)
     back = relation.transpose
+    if not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active():
+        return _DualGatherSum.apply(x, relation.source, relation.offsets, back.source, back.offsets)
     return _GatherSum.apply(x, relation.source, relation.offsets, back.source, back.offsets)
 
 

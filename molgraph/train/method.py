@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from molgraph.base.cores import cores
 from molgraph.base.errors import NotFittedError, UnsupportedError
 from molgraph.base.options import fill, keywords, takes
 from molgraph.base.parameters import check_params
-from molgraph.base.ranges import Count, NotNegative, Probability
+from molgraph.base.ranges import Count, NotNegative, Probability, Range
 from molgraph.base.recipe_keys import DEFAULTS, TrainingSection
 from molgraph.base.registry import register
 from molgraph.base.resources import model_path
@@ -104,7 +104,7 @@ class GraphMethod(Method):
         devices: Count = 1,
         strategy: str = "auto",
         predict_batch: Count = 512,
-        predict_views: Count = 1,
+        predict_views: Annotated[int, Range(1, 64)] = 1,
         checkpoint_seconds: NotNegative = 20.0,
         joiner: str = "concat",
         inputs: Sequence[str] | None = None,

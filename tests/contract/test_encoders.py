@@ -161,9 +161,7 @@ class TestEveryEncoder:
             assert rows.h.shape[0] == rows.graph_of.shape[0]
             if rows.level == "atom":
                 assert rows.graph_of.equal(batch.graph_of("atom"))
-            encoder = build(name)
-            width = encoder.d_tokens if rows.level == "token" and hasattr(encoder, "d_tokens") else encoder.d_rows
-            assert rows.h.shape[1] == width
+            assert rows.h.shape[1] == getattr(build(name), "d_tokens" if rows.level == "token" else "d_rows", 0)
 
     def test_a_graph_does_not_see_its_neighbours(self, name: str, batch: GraphBatch, store) -> None:
         encoder = build(name)
