@@ -80,7 +80,8 @@ def test_a_probe_leaves_encoder_and_buffers_to_the_bit(start: str, off: str) -> 
         assert same_bits(encoder_of(probe), before)
         assert probe.curves["train_loss"].iloc[-1] < probe.curves["train_loss"].iloc[0], "the head learns"
         moved = [{k for k, v in encoder_of(m).items() if not np.array_equal(v, before[k])} for m in (both, plain)]
-        assert moved[0] == moved[1] and any("running_mean" in name for name in moved[0]), "all learn in the end"
+        apart = {name for name in moved[0] ^ moved[1] if not name.endswith("bias")}  # before a norm it has no gradient
+        assert not apart and any("running_mean" in name for name in moved[0]), "all learn in the end"
 
 
 @pytest.mark.system("l2-sp", rung="exact")
