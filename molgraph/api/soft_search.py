@@ -1,4 +1,4 @@
-"""Find the molecules of a library that fit a pattern with substituents like some exemplars."""
+"""Search a library by a SMARTS pattern whose attachment points accept substituents similar to given examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""List the published methods that are a verb, an option of one or a recipe, and no registered part."""
+"""List the published methods that are commands, options of commands or recipes, and not registered parts."""
 
 from __future__ import annotations
 

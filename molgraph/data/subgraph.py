@@ -1,4 +1,4 @@
-"""Cut a part of the atoms out of each graph of a batch, or take its last graphs alone."""
+"""Split the graphs of a batch into a chosen part of their atoms and the rest, or take the last graphs of a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lower the similarity of hubs, rows that are near to everything (cross-domain similarity local scaling)."""
+"""Nearest neighbours by CSLS, a cosine corrected for hubs: rows that are close to everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Match a pattern whose places hold what is written there, or anything whose vector is close to it."""
+"""Match SMARTS patterns with attachment points, where a substituent fits if its vector is close to an example's."""
 
 from __future__ import annotations
 

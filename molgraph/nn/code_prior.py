@@ -1,4 +1,4 @@
-"""Write a row of codes one after the other: an autoregressive density of the codes of discrete latent vectors."""
+"""An autoregressive prior of the codes of discrete latent vectors, one code after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Say what a fitted method can do beside predicting its targets: give forces, or place the atoms of molecules."""
+"""Say whether a fitted method gives forces, or places the atoms of molecules in space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published systems that the settings of the objective ``contrast`` are."""
+"""Cards of the published systems that are settings of the objective ``contrast``, such as CLAE and RoCL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choose what draws the batches of an objective that does not take rows as they come: episodes, or rows in groups."""
+"""Choose the batch sampler of an objective: few-shot episodes, groups of related rows, or none for plain batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels of molecules for pretraining: their cuts as numbers, and the pairs of rows that one edit leads between."""
+"""Labels for pretraining on matched molecular pairs: each molecule's cuts as numbers, and the pairs of each edit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw batches of rows that belong together, for objectives that compare rows of a group with each other."""
+"""Draw batches of groups of related rows, such as conformers of one molecule, for objectives that compare them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels that an objective makes of the molecules themselves, kept in pieces on disk."""
+"""Compute pretraining labels from the molecules' SMILES, such as descriptors, and keep them in memory-mapped files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimate how many bits about scaffolds or a target vectors hold (mutual information by a neural network)."""
+"""Estimate the mutual information of vectors with scaffolds or a target, in bits, by a neural network (MINE)."""
 
 from __future__ import annotations
 

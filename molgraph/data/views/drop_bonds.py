@@ -1,4 +1,4 @@
-"""Drop random bonds of each molecule: no message passes along them."""
+"""Hide the features of random bonds of each molecule, as an augmentation; the bonds themselves stay."""
 
 from __future__ import annotations
 

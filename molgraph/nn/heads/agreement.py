@@ -1,4 +1,4 @@
-"""Predict by two branches, one for each half of the state, and penalise what they disagree about."""
+"""A head of two branches, one for each half of the state, with a penalty on their difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edit vectors: pretrain an encoder so that one edit of a molecule is one vector, whatever molecule it is made to."""
+"""Edit vectors: pretrain an encoder so that the same edit of two molecules changes their vectors in the same way."""
 
 from __future__ import annotations
 
