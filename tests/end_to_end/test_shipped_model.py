@@ -1,4 +1,4 @@
-"""The generator that comes with molgraph works by its name, anywhere, offline."""
+"""The generator and the encoder that come with molgraph work by their names, anywhere, offline."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from molgraph.cli.main import app
 
 def test_it_draws_molecules_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert model_names() == ["jtvae-zinc"]
+    assert "jtvae-zinc" in model_names()
     done = CliRunner().invoke(app, ["generate", "jtvae-zinc", "-n", "12", "-o", "new.smi"])
     assert done.exit_code == 0 and "12 drawn: 12 valid (100.0%)" in done.output
     assert len((tmp_path / "new.smi").read_text().splitlines()) == 12
@@ -23,6 +23,17 @@ def test_it_draws_molecules_by_its_name(tmp_path: Path, monkeypatch: pytest.Monk
     assert done.exit_code == 0 and "jtvae-zinc: 12 drawn, 100.0% valid" in done.output, done.output
     done = CliRunner().invoke(app, ["verify", "jtvae-zinc"])
     assert done.exit_code == 0, done.output
+
+
+def test_the_encoder_embeds_and_is_finetuned_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "encoder-descriptors" in model_names()
+    assert molgraph.embed("encoder-descriptors", ["CCO", "not a molecule", "c1ccccc1"]).value.shape == (3, 900)
+    table = ["smiles,y", *(f"{'C' * n}O,{n}" for n in range(1, 25))]
+    (tmp_path / "t.csv").write_text("\n".join(table))
+    command = ["finetune", "encoder-descriptors", "t.csv", "-t", "y", "-s", "training.epochs=2", "-o", "m.mgm"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0 and (tmp_path / "m.mgm").is_file(), done.output
 
 
 def test_a_file_of_that_name_goes_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
