@@ -2,6 +2,7 @@
 
 MOLGRAPH_DATA=... python pipelines/pretrained/make.py        # an hour on two cores; stopped, it goes on
 python pipelines/pretrained/make.py --page                   # PROBE.md and probe.png again, from the encoder's curves
+python pipelines/pretrained/make.py --untrained bench/untrained.mgm   # its network with random weights, for the board
 
 Writes pipelines/models/encoder-descriptors.mgm, and the probe along the training: ridge on the frozen vectors of ESOL,
 Lipophilicity and the built-in inhibitors, the encoder with random weights beside it.
@@ -17,6 +18,7 @@ from typing import Any
 
 import matplotlib
 import pandas as pd
+import torch
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
@@ -69,6 +71,16 @@ def make(work: Path) -> None:
     model.save(MODEL)
 
 
+def untrained(path: Path) -> None:
+    """Write the encoder that ships with fresh weights."""
+    model = molgraph.load(str(MODEL))
+    network = model.method.fitted.network
+    torch.manual_seed(0)
+    network.encoder.load_state_dict(network.makers[0]().state_dict())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    model.save(path)
+
+
 def page() -> None:
     """The probe's curves as a table and a picture."""
     model = molgraph.load(str(MODEL))
@@ -89,11 +101,15 @@ def page() -> None:
 
 
 def main() -> None:
-    """Make the encoder, unless only the page is asked for."""
+    """Make the encoder, unless only its page or its untrained twin is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--page", action="store_true", help="write the page alone")
     parser.add_argument("--work", default=ROOT / "bench" / "encoder", type=Path, help="where a stopped run goes on")
+    parser.add_argument("--untrained", type=Path, help="write its network with random weights to this file alone")
     args = parser.parse_args()
+    if args.untrained:
+        untrained(args.untrained)
+        return
     if not args.page:
         make(args.work)
     page()
