@@ -39,7 +39,11 @@ def check_helpers(config: RunConfig, method: Method) -> None:
 
 
 def split_helpers(config: RunConfig) -> tuple[RunConfig, list[tuple[str, str]]]:
-    """The recipe whose targets are the main one and the helpers of its table; the others as (file, column)."""
+    """The recipe whose targets are the main one and the helpers of its table; the others as (file, column).
+
+    Raises:
+        MissingOptionError: a table without the name of a column.
+    """
     columns, elsewhere = list(config.data.targets or ()), list[tuple[str, str]]()
     for name in config.data.helpers or ():
         path, _, column = name.partition(":")
@@ -47,6 +51,9 @@ def split_helpers(config: RunConfig) -> tuple[RunConfig, list[tuple[str, str]]]:
             rest, _, column = column.partition(":")
             path = f"{path}:{rest}"
         if path.startswith(("dataset:", "builtin:")) or Path(path).is_file():
+            if not column:
+                hint = f"name it behind a colon: --helper {path}:COLUMN"
+                raise MissingOptionError(f"the helper {path} is a table, and no column of it is named", hint=hint)
             elsewhere.append((path, column))
         else:
             columns.append(name)

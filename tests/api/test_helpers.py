@@ -53,6 +53,8 @@ def test_helpers_that_have_no_use_are_refused(files: tuple[str, str], tmp_path: 
         train(table, ["missing"])
     with pytest.raises(LabelError, match="none"):
         train(table, [f"{other}:none"])
+    with pytest.raises(MissingOptionError, match="no column of it"):
+        train(table, [other])
     pd.DataFrame({"sequence": ["MKTAYIAKQRQISFVKSHFSRQ"] * 5, "b": range(5)}).to_csv(tmp_path / "p.csv", index=False)
     with pytest.raises(AmbiguousColumnError, match="no column holds SMILES"):
         train(table, [f"{tmp_path / 'p.csv'}:b"])
