@@ -97,7 +97,7 @@ def fill_blanks(table: Table, ranked: Sequence[str]) -> Table:
     status, reason, y = table.status.copy(), table.reason.copy(), None if table.y is None else table.y.copy()
     status[rows], reason[rows] = OK, ""
     if y is not None:
-        y[np.ix_(rows, [j for j, target in enumerate(table.row_targets) if target.name in ranked])] = np.nan
+        y[rows[:, None], np.isin([target.name for target in table.row_targets], list(ranked)).nonzero()[0]] = np.nan
     entities = tuple(replace(each, values=own) for each, own in zip(table.entities, values, strict=True))
     return replace(table, entities=entities, status=status, reason=reason, y=y)
 

@@ -1,4 +1,4 @@
-"""Latent axes learned from ranked pairs: the loss by hand, which axis it moves, and what the axes tell of properties."""
+"""Latent axes learned from ranked pairs: the loss by hand, the axis that it moves, and what axes tell of properties."""
 
 from __future__ import annotations
 
