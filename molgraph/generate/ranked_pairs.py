@@ -19,10 +19,12 @@ from molgraph.base.errors import (
 )
 from molgraph.data.cells import is_missing
 from molgraph.data.graph_store import Level
-from molgraph.data.table import MISSING, OK, Table, concatenate, row_name
+from molgraph.data.table import MISSING, OK, UNREADABLE, Table, concatenate, row_name
 from molgraph.generate.alphabets import Written
 from molgraph.generate.vae_objective import SequenceELBO
 from molgraph.train.samples import Sample, Samples
+
+HINT = "write 1 where the first molecule ranks higher, 0 where the second does, and nothing where it is not known"
 
 
 class Ranks(NamedTuple):
@@ -82,12 +84,15 @@ def fill_blanks(table: Table, ranked: Sequence[str]) -> Table:
         ranked: names of its targets.
 
     Raises:
-        AmbiguousColumnError: it has other columns than two of molecules.
+        AmbiguousColumnError: it has other columns than two of molecules. LabelError: a rank that is no number.
     """
     if [each.kind for each in table.entities] != ["molecule", "molecule"]:
         has = ", ".join(f"{each.name} ({each.kind})" for each in table.entities)
         words = f"ranks are those of pairs in two columns of molecules, and the table has {has}"
         raise AmbiguousColumnError(words, hint="name both columns: --smiles FIRST --smiles SECOND")
+    words = tuple(f"column {name!r} " for name in ranked)  # of a cell that is no number, by which its row is marked
+    for row in [i for i in np.flatnonzero(table.status == UNREADABLE) if table.reason[i].startswith(words)][:1]:
+        raise LabelError(f"{row_name(row, table.ids[row])}: {table.reason[row]}", hint=HINT)
     values = [each.values.copy() for each in table.entities]
     blank = np.array([[is_blank(value) for value in column] for column in values], dtype=bool).reshape(2, -1)
     rows = np.flatnonzero((table.status == MISSING) & (blank.sum(axis=0) == 1))
@@ -144,7 +149,7 @@ def _column(table: Table, name: str) -> np.ndarray:
     values = table.y[:, known.index(name)]
     for row in np.flatnonzero(~np.isnan(values) & ~np.isin(values, (0.0, 1.0)))[:1].tolist():
         words = f"{row_name(row, table.ids[row])}: the rank {name!r} is {values[row]:g}, not 1, 0 or blank"
-        raise LabelError(words, hint="write 1 where the first molecule ranks higher, 0 where the second does")
+        raise LabelError(words, hint=HINT)
     return values
 
 
@@ -196,6 +201,6 @@ def rank_notes(samples: Samples, ranked: Sequence[str]) -> tuple[str, ...]:
         n = 0 if samples.weights is None else int(samples.weights[:, 1 + k].sum())
         if not n:
             words = f"no pair of molecules that can be learned from is ranked by {name!r}"
-            raise EmptyError(words, hint="write 1 where the first molecule ranks higher, 0 where the second does")
+            raise EmptyError(words, hint=HINT)
         notes.append(f"z{k} is the preference score of {name!r}, higher for what ranks higher; pairs: {n:,}")
     return tuple(notes)
