@@ -139,11 +139,13 @@ def test_tables_that_rank_no_pairs_are_refused_with_the_reason() -> None:
 
 def test_a_row_of_one_molecule_is_learned_and_other_words_are_refused() -> None:
     small = {**ChemVAE.small, "ranked": ["soluble"]}
-    rows = {"a": ["CCO", "CCN", "", "CO"] * 6, "b": ["CCC", "", "CS", "C(C"] * 6, "soluble": ["1", "0", "1", ""] * 6}
+    rows = {"a": [f"{'C' * i}O" for i in range(1, 25)], "b": [f"{'C' * i}N" for i in range(1, 25)]}
+    rows |= {"soluble": ["1", "0", "1", ""] * 6}
+    rows["a"][2], rows["b"][2], rows["b"][5] = "", "CS", ""
     how: dict[str, Any] = {"model": "chemvae", "params": small, "smiles": ["a", "b"], "epochs": 1, "threads": 1}
     made = molgraph.train_generator(pd.DataFrame(rows), **how)
     assert {"C", "O", "N", "S"} == {*made.method.ready().vocabulary.tokens}
-    assert made.trained_on is not None and len(made.trained_on) == 4, "hashes of molecules, not of pairs"
+    assert made.trained_on is not None and len(made.trained_on) == 46, "hashes of molecules, not of pairs"
     assert any("pairs: " in note and "higher" in note for note in made.card.notes)
     with pytest.raises(LabelError, match="row 1: column 'soluble' holds 'maybe'"):
         molgraph.train_generator(pd.DataFrame({**rows, "soluble": ["maybe", "1", "0", ""] * 6}), **how)
