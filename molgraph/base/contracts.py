@@ -191,15 +191,6 @@ class Method(Trainable):
 class Generator(Trainable):
     """Anything that learns from a table of molecules and proposes new ones."""
 
-    @property
-    def learned_columns(self) -> tuple[str, ...]:
-        """Names of the columns of a table that it learns beside the molecules; none by default."""
-        return ()
-
-    def as_read(self, table: Table) -> Table:
-        """A table that was just read, as the generator learns from it; by default as it is."""
-        return table
-
     @abstractmethod
     def sample(self, n: int, seed: int = 0) -> list[str]:
         """Propose ``n`` SMILES, not all of which need be molecules; the same seed gives the same list.
