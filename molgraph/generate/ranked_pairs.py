@@ -90,8 +90,9 @@ def fill_blanks(table: Table, ranked: Sequence[str]) -> Table:
         has = ", ".join(f"{each.name} ({each.kind})" for each in table.entities)
         words = f"ranks are those of pairs in two columns of molecules, and the table has {has}"
         raise AmbiguousColumnError(words, hint="name both columns: --smiles FIRST --smiles SECOND")
-    words = tuple(f"column {name!r} " for name in ranked)  # of a cell that is no number, by which its row is marked
-    for row in [i for i in np.flatnonzero(table.status == UNREADABLE) if table.reason[i].startswith(words)][:1]:
+    marks = tuple(f"column {name!r} " for name in ranked)  # of a cell that is no number, by which its row is marked
+    odd = np.flatnonzero(table.status == UNREADABLE).tolist()
+    for row in [i for i in odd if table.reason[i].startswith(marks)][:1]:
         raise LabelError(f"{row_name(row, table.ids[row])}: {table.reason[row]}", hint=HINT)
     values = [each.values.copy() for each in table.entities]
     blank = np.array([[is_blank(value) for value in column] for column in values], dtype=bool).reshape(2, -1)
