@@ -19,7 +19,7 @@ from molgraph.base.errors import (
 )
 from molgraph.data.cells import is_missing
 from molgraph.data.graph_store import Level
-from molgraph.data.table import MISSING, OK, UNREADABLE, Table, concatenate, row_name
+from molgraph.data.table import OK, UNREADABLE, Table, concatenate, row_name
 from molgraph.generate.alphabets import Written
 from molgraph.generate.vae_objective import SequenceELBO
 from molgraph.train.samples import Sample, Samples
@@ -96,7 +96,7 @@ def fill_blanks(table: Table, ranked: Sequence[str]) -> Table:
         raise LabelError(f"{row_name(row, table.ids[row])}: {table.reason[row]}", hint=HINT)
     values = [each.values.copy() for each in table.entities]
     blank = np.array([[is_blank(value) for value in column] for column in values], dtype=bool).reshape(2, -1)
-    rows = np.flatnonzero((table.status == MISSING) & (blank.sum(axis=0) == 1))
+    rows = np.flatnonzero((table.status != UNREADABLE) & (blank.sum(axis=0) == 1))
     for own, other, gone in ((0, 1, blank[0]), (1, 0, blank[1])):
         some = rows[gone[rows]]
         values[own][some] = values[other][some]
