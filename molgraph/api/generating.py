@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from molgraph.api.baselines import known_options
 from molgraph.api.check_config import corpus_keywords, recipe_of
 from molgraph.api.prediction import load, set_running
@@ -37,7 +39,7 @@ def train_generator(
     workdir: str | Path | None = None,
     **options: Any,
 ) -> Model:
-    """Train a generator on molecules, whose targets, if there are any, are not read.
+    """Train a generator on molecules, whose targets are not read but for those that its parameters name.
 
     A twentieth of the rows, drawn at random, picks the weights and stops the training early.
 
@@ -63,7 +65,8 @@ def train_generator(
     """
     config = generator_recipe(recipe, corpus_keywords(GENERATOR_KEYWORDS, options, data, params))
     model, table = learn_corpus(data, config, make_generator(config), "a generator of molecules", workdir)
-    model.trained_on = distinct(molecule_hashes(table))
+    columns = [table.with_entities([each.name]) for each in table.entities]  # of pairs, each of the two molecules
+    model.trained_on = distinct(np.concatenate([molecule_hashes(each) for each in columns]))
     return model
 
 

@@ -26,6 +26,7 @@ from molgraph.data.read import read_table
 from molgraph.data.splits import Split, split_table
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
+from molgraph.generate.network_generator import NetworkGenerator
 from molgraph.train.card import ModelCard
 from molgraph.train.make_method import method_class
 from molgraph.train.method import GraphMethod
@@ -173,10 +174,12 @@ def _read(data: Any, config: RunConfig, learner: Trainable) -> Table:
         hint = "name a file, or put path = ... into the recipe's [data]"
         raise MissingOptionError("no data to learn from", hint=hint)
     asked = config.data
-    table = read_table(data, **entity_columns(config, data), id=asked.id, on_error=asked.on_error)
+    beside = learner.learned_columns or None if isinstance(learner, NetworkGenerator) else None
+    table = read_table(data, **entity_columns(config, data), targets=beside, id=asked.id, on_error=asked.on_error)
     if not len(table):
         raise EmptyError("the table has no rows", hint="give a file of molecules")
     table = table if asked.inputs is None else table.with_entities(asked.inputs)
+    table = learner.as_read(table) if isinstance(learner, NetworkGenerator) else table
     check_reads(learner, table)
     for note in table.notes:
         logger.info(note)

@@ -30,7 +30,7 @@ def train_generator(
 ) -> None:
     """Learn from a list of molecules to propose new ones.
 
-    No targets are read. A twentieth of the rows, drawn at random, picks the
+    No targets are read but the ranks of pairs, by -m chemvae. A twentieth of the rows, drawn at random, picks the
     weights. A run that was stopped goes on when the same command is given
     again. `molgraph models --kind generator` lists the generators.
 
@@ -38,6 +38,7 @@ def train_generator(
         molgraph train-generator library.smi -o gen.mgm
         molgraph train-generator dataset:zinc250k -m language --epochs 10 -o gen.mgm
         molgraph train-generator library.csv -s params.d_hidden=256
+        molgraph train-generator pairs.csv --smiles a --smiles b -m chemvae -s 'params.ranked=["soluble"]'
         molgraph generate gen.mgm -n 1000 -o new.csv
     """
     from molgraph.api.generating import generator_recipe

@@ -18,12 +18,21 @@ from molgraph.base.ranges import NotNegative, Positive, Probability, Range, Widt
 from molgraph.base.recipe_keys import DEFAULTS
 from molgraph.base.registry import get, register
 from molgraph.base.seeds import generator
-from molgraph.base.systems import SystemCard
 from molgraph.chem.tokens import alphabet
 from molgraph.data.table import Table
 from molgraph.generate.alphabets import write_tokens
+from molgraph.generate.chemvae_cards import CARDS
 from molgraph.generate.network_generator import OPTIONS, Corpus, NetworkGenerator
 from molgraph.generate.next_token import draw_codes, until_end
+from molgraph.generate.ranked_pairs import (
+    RankedELBO,
+    check_ranked,
+    contents,
+    fill_blanks,
+    molecules_and_ranks,
+    pair_samples,
+    rank_notes,
+)
 from molgraph.generate.vae_objective import SequenceELBO
 from molgraph.generate.vae_samples import Language, padded, passed_over, property_values, scales_of, vae_samples
 from molgraph.models.chemvae import ChemVAENetwork
@@ -34,8 +43,6 @@ TOGETHER = 64  # vectors that are decoded at once: always so many, so that a tex
 ENCODED = 512  # molecules that are encoded at once
 _NOW = {"posterior": "network.bottleneck.linear.", "flow": "network.bottleneck.", "prior": "network.bottleneck.prior."}
 _OLDER = re.compile(r"^network\.(posterior|flow|prior)\.")  # of files from before bottlenecks
-MODULES = ("molgraph.models.chemvae", "molgraph.nn.variational", "molgraph.generate.vae_objective")
-TRAIN = "molgraph train-generator dataset:chembl2321810 -m chemvae"
 
 
 @register(
@@ -43,49 +50,7 @@ TRAIN = "molgraph train-generator dataset:chembl2321810 -m chemvae"
     "chemvae",
     summary="a variational autoencoder of SMILES or SELFIES: a latent space of molecules",
     paper="Gomez-Bombarelli et al. 2018, ACS Cent. Sci. 4:268; Krenn et al. 2020, Mach. Learn. Sci. Technol. 1:045024",
-    systems=(
-        SystemCard("chemvae", off="gru", beside=("gru",), modules=MODULES),
-        SystemCard(
-            "vae",
-            off="-s params.beta=0",
-            beside=("beta=0", "gru"),
-            command=f"{TRAIN} -s params.encoder=convolution -o generator.mgm",
-            modules=MODULES,
-        ),
-        SystemCard(
-            "variational-inference",
-            left_out="bounds other than the Gaussian one of a network; the importance-weighted one is a function",
-            off="-s params.beta=0",
-            beside=("beta=0.1", "beta=0"),
-            command=f"{TRAIN} -s params.beta=1 -o generator.mgm",
-            modules=MODULES,
-        ),
-        SystemCard(
-            "acn",
-            left_out="images; the network of the prior reads the code of a neighbour alone",
-            off="-s params.prior=normal",
-            beside=("prior=normal",),
-            command=f"{TRAIN} -s params.prior=acn -o generator.mgm",
-            modules=("molgraph.nn.bottlenecks.associative", *MODULES),
-        ),
-        SystemCard(
-            "flow-posterior",
-            left_out="the infinitesimal flows",
-            off="-s params.posterior=gaussian",
-            beside=("posterior=gaussian",),
-            command=f"{TRAIN} -s params.posterior=planar -o generator.mgm",
-            modules=("molgraph.nn.bottlenecks.flows", *MODULES),
-        ),
-        SystemCard(
-            "normalizing-flows",
-            left_out="coupling layers, the inverse, a prior or a density of data: posteriors alone are bent",
-            off="-s params.posterior=gaussian",
-            beside=("posterior=gaussian",),
-            command=f"{TRAIN} -s params.posterior=radial -o generator.mgm",
-            modules=("molgraph.nn.bottlenecks.flows", *MODULES),
-            part=True,
-        ),
-    ),
+    systems=CARDS,
 )
 class ChemVAE(NetworkGenerator, LatentGenerator):
     """A latent space in which molecules lie close to similar ones, after Gomez-Bombarelli et al. 2018.
@@ -109,6 +74,10 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
         free_bits: nats of each latent dimension that cost nothing; of a posterior that a flow bends, of all together.
         properties: that a head on the latent vector learns as well: qed, logp, sa, or targets of the table.
         property_weight: weight of their squared error, each scaled to a variance of 1.
+        ranked: columns of a table of pairs (two columns of SMILES) that say which molecule ranks higher: 1 the first,
+            0 the second, blank not known. Of two molecules the one with the higher ``z0`` then ranks higher by the
+            first name, that with the higher ``z1`` by the second, ... A row of one molecule is learned without a rank.
+        ranked_weight: weight of their cross-entropy beside the nats of the texts.
         posterior, prior: registered bottlenecks with their settings (``molgraph models --kind bottleneck``), such as
             ``planar(n_maps=8)`` beside ``acn(n_neighbours=5)``; ``gaussian`` beside ``normal`` is the paper's.
         temperature: of decoding: below 1 likely tokens are drawn more often, above 1 more rarely.
@@ -152,6 +121,8 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
         free_bits: NotNegative = 0.0,
         properties: Sequence[str] = (),
         property_weight: Positive = 10.0,
+        ranked: Sequence[str] = (),
+        ranked_weight: NotNegative = 10.0,
         posterior: str = "gaussian",
         prior: str = "normal",
         temperature: Annotated[float, Range(0.01, 100)] = 1.0,
@@ -171,23 +142,36 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
         """Its bottlenecks too."""
         return (*super().code_parts(), *(get("bottleneck", each) for each in (self.posterior, self.prior)))
 
+    @property
+    def learned_columns(self) -> tuple[str, ...]:
+        """The columns of ranks."""
+        return tuple(self.ranked)
+
+    def as_read(self, table: Table) -> Table:
+        """A row with one of its two molecules blank is a pair of the other with itself, of no rank."""
+        return fill_blanks(table, self.ranked) if self.ranked else table
+
     def read(self, table: Table, valid: Table | None) -> Corpus:
         """The tokens of both tables and their properties; molecules of ``valid`` with other tokens are passed over."""
+        table, ranks = molecules_and_ranks(table, self.ranked)
         written = write_tokens(table, self.tokens, self.max_length, label="reading")
         if not written.ok.any():
             raise EmptyError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
         tokens = tuple(sorted({token for text in written.tokens for token in text}))
         values = property_values(self.properties, table, written.canonical)[written.ok]
         language = Language(tokens, int(written.ok.sum()), scales_of(values))
-        parts = [vae_samples(written, values, language, banked=True)]
-        held: list[str] = []
+        parts = [pair_samples(vae_samples(written, values, language, banked=True), written, ranks)]
+        held, learned = list[str](), contents(written, ranks)
         if valid is not None:
+            valid, valid_ranks = molecules_and_ranks(valid, self.ranked)
             judged = write_tokens(valid, self.tokens, self.max_length, tokens, label="reading")
-            held = [text for text, ok in zip(judged.canonical, judged.ok, strict=True) if ok]
+            held = contents(judged, valid_ranks)
             values = property_values(self.properties, valid, judged.canonical)[judged.ok]
-            parts += [vae_samples(judged, values, language, banked=False)] if held else []
-        content = [text for text, ok in zip(written.canonical, written.ok, strict=True) if ok]
-        return Corpus(parts[0], parts[1] if held else None, language, (content, held), passed_over(written))
+            if held:
+                own = vae_samples(judged, values, language, banked=False)
+                parts += [pair_samples(own, judged, valid_ranks)]
+        notes = (*passed_over(written), *rank_notes(parts[0], self.ranked))
+        return Corpus(parts[0], parts[1] if held else None, language, (learned, held), notes)
 
     def build(self, vocabulary: Language) -> ChemVAENetwork:
         """The network with fresh weights."""
@@ -204,11 +188,13 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
             self.prior,
             vocabulary.n_rows,
             len(vocabulary.scales),
+            len(self.ranked),
         )
 
     def objective(self, vocabulary: Language) -> SequenceELBO:
-        """The negative evidence lower bound, and the error of the properties."""
-        return SequenceELBO(self.beta, self.warmup_start, self.warmup_slope, self.free_bits, self.property_weight)
+        """The negative evidence lower bound, and the error of the properties and of the ranks."""
+        how = (self.beta, self.warmup_start, self.warmup_slope, self.free_bits, self.property_weight)
+        return RankedELBO(*how, ranked_weight=self.ranked_weight) if self.ranked else SequenceELBO(*how)
 
     def encode(self, table: Table) -> Latents:
         """Centre and spread of the posterior of each row's molecule."""
@@ -289,6 +275,7 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
         """Raise early for values that no fit can have."""
         super().check()
         alphabet(self.tokens)
+        check_ranked(self.ranked, self.d_latent)
         with torch.device("meta"):
             make_bottleneck(self.posterior, self.d_hidden, self.d_latent, self.prior)
 

@@ -84,6 +84,15 @@ class NetworkGenerator(Generator):
 
         def __getattr__(self, name: str) -> Any: ...
 
+    @property
+    def learned_columns(self) -> tuple[str, ...]:
+        """Names of the columns of a table that it learns beside the molecules; none by default."""
+        return ()
+
+    def as_read(self, table: Table) -> Table:
+        """A table that was just read, as the generator learns from it; by default as it is."""
+        return table
+
     @abstractmethod
     def read(self, table: Table, valid: Table | None) -> Corpus:
         """The molecules of both tables as samples; raises ``DataError`` where nothing can be learned from."""

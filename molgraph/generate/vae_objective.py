@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
 from molgraph.generate.next_token import PAD, shifted
@@ -54,10 +55,12 @@ class SequenceELBO(Objective):
     def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
         """Sum over the molecules of a batch."""
         (part,) = batch.parts
-        level, rows = part.batch["token"], part.batch["text"].arrays["row"].long()
-        given, target = shifted(level.code.long(), level.offsets)
-        lengths = level.offsets.diff()
-        counts = torch.ones(len(given), device=given.device) if batch.weights is None else batch.weights[:, 0]
+        level, texts = part.batch["token"], part.batch["text"]
+        rows, lengths = texts.arrays["row"].long(), texts.arrays.get("length", level.offsets.diff())
+        given, target = shifted(level.code.long(), F.pad(lengths.cumsum(0), (1, 0)))
+        counts = torch.ones(len(given), device=given.device)
+        if batch.weights is not None:
+            counts = batch.weights[:, 0].repeat_interleave(texts.offsets.diff())
         h = network.encoder(given[:, 1:], lengths)
         rng = None if state.training else torch.Generator(given.device).manual_seed(VALID_NOISE)
         noise = torch.randn((len(h), network.bottleneck.d), generator=rng, device=given.device)
@@ -71,8 +74,16 @@ class SequenceELBO(Objective):
             if name == "kl":
                 cost = self.weight(state) * (beyond_free(price, self.free_bits).sum(dim=1) * counts).sum()
             total = total + cost
-        if network.head is not None and batch.y is not None and batch.weights is not None:
-            error = (network.head(z).float() - batch.y).square() * batch.weights[:, 1:]
-            parts["properties"] = self.property_weight * error.sum()
-            total = total + parts["properties"]
+        for name, cost in self.costs(network, z, batch).items():
+            parts[name] = cost
+            total = total + cost
         return Loss(total, int((counts > 0).sum()), parts)
+
+    def costs(self, network: Any, z: Tensor, batch: Sample) -> dict[str, Tensor]:
+        """What the latent vectors of a batch's texts cost beside: the error of their properties."""
+        if network.head is None or batch.y is None or batch.weights is None:
+            return {}
+        known = batch.parts[0].batch["text"].arrays  # of pairs, each text has its own
+        y, weights = (known["y"], known["weight"]) if "y" in known else (batch.y, batch.weights[:, 1:])
+        error = (network.head(z).float() - y).square() * weights
+        return {"properties": self.property_weight * error.sum()}

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from molgraph.nn.bottleneck import make_bottleneck
 from molgraph.nn.perceptron import Perceptron
+from molgraph.nn.ranked_axes import RankedAxes
 from molgraph.nn.token_decoder import TokenDecoder
 from molgraph.nn.token_encoders import ConvolutionEncoder, GRUEncoder
 
@@ -28,6 +29,7 @@ class ChemVAENetwork(nn.Module):
         posterior, prior: registered bottlenecks with their settings.
         n_rows: rows of the training part.
         n_properties: outputs of the property head.
+        n_ranked: how many of the first latent axes learn from ranked pairs.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class ChemVAENetwork(nn.Module):
         prior: str = "normal",
         n_rows: int = 0,
         n_properties: int = 0,
+        n_ranked: int = 0,
     ) -> None:
         super().__init__()
         self.encoder: nn.Module
@@ -54,6 +57,7 @@ class ChemVAENetwork(nn.Module):
         self.bottleneck = make_bottleneck(posterior, d_hidden, d_latent, prior, n_rows)
         self.decoder = TokenDecoder(n_tokens, d_latent, d_embedding, d_hidden, n_layers, feedback)
         self.head = Perceptron(d_latent, d_hidden, n_properties) if n_properties else None
+        self.ranks = RankedAxes(n_ranked) if n_ranked else None
 
     def prepare(self, sample: Any) -> None:
         """Nothing is made ahead."""

@@ -114,6 +114,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     older = molgraph.pretrain(few, model="dmpnn", params={"d_hidden": 8}, epochs=1, threads=1, seed=1)
     molgraph.embed(older, str(folder / "chembl2321810.csv"), folder / "old.parquet")
     (folder / "library.smi").write_text("".join(f"{text}\n" for text in [*smiles, *FRAGMENTS]))
+    ranks = {"a": smiles[:24], "b": [*smiles[24:46], "", ""], "soluble": [1, 0, ""] * 8}
+    pd.DataFrame(ranks).to_csv(folder / "pairs.csv", index=False)
     generator = ChemVAE(**{**ChemVAE.small, "tokens": "selfies", "epochs": 1, "threads": 1}).fit(few)
     Model(generator, targets=()).save(folder / "jtvae-zinc.mgm")
     found = {f"dataset:{name}": str(folder / f"{name}.csv") for name in frames}
@@ -122,6 +124,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     made = {"dataset:gdb7_3d": "gdb7_3d.sdf", "jtvae-zinc": "jtvae-zinc.mgm", "encoder.mgm": "encoder.mgm"}
     found |= {"NR-AhR": "a", "NR-ER": "b", "SR-ARE": "c"}  # columns
     made |= {name: name for name in ("gin.mgm", "folded.sdf", "open.sdf", "traj.npz", "old.parquet", "library.smi")}
+    made |= {"pairs.csv": "pairs.csv"}
     simulate("CCCC", steps=1600, every=10, equilibrate=100).save(folder / "traj.npz")
     return found | {name: str(folder / file) for name, file in made.items()}
 
