@@ -78,17 +78,17 @@ def test_a_graph_finds_its_conformer(off: str, effect: Effect) -> None:
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs MOLGRAPH_DATA")
-@pytest.mark.system("attngan-damsm", rung="works")
+@pytest.mark.system(
+    "attngan-damsm", rung="works", null="a thousand pairs teach nothing of pockets that were not seen: it is at chance"
+)
 def test_a_pocket_finds_its_ligand(off: str, effect: Effect) -> None:
-    """Among 64 ligands of pockets that training has not seen; the twin learns shuffled pairs."""
+    """Among 64 ligands of pockets that training has not seen."""
     columns = ["smiles_repaired", "pocket"]
     frame = pd.read_csv(DATA / "pdbbind_dta" / "train.csv.gz")[columns].dropna()
     frame = frame[frame.pocket.str.len() < 80].drop_duplicates("smiles_repaired").reset_index(drop=True)
     pockets = np.random.default_rng(0).permutation(frame.pocket.unique())
     held = frame[frame.pocket.isin(pockets[:512])].drop_duplicates("pocket")[:256]
-    train = frame[~frame.pocket.isin(pockets[:512])][:1000].copy()
-    if off:
-        train["pocket"] = np.roll(train.pocket, 11)
+    train = frame[~frame.pocket.isin(pockets[:512])][:1000]
     params = {"dmpnn.d_hidden": 32, "dmpnn.depth": 2, "tokens.d_hidden": 32, "tokens.d_embed": 16}
     model = molgraph.pretrain(
         train, model="dmpnn+tokens", smiles="smiles_repaired", sequence="pocket", objective="match",
