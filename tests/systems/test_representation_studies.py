@@ -7,7 +7,9 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import linear_sum_assignment
 
+from molgraph.auxiliary.study.factors import IncompressibleFlow, bent_toy, fit_factors
 from molgraph.auxiliary.study.leak import donsker_varadhan, mine
 from tests.systems.effect import Effect
 
@@ -57,3 +59,44 @@ def test_the_information_of_correlated_gaussians_is_estimated(
     errors = [abs(each - true) for each in values]
     beside = {"estimate": values, "truth": [true], "shuffled": shuffled}
     effect("error of the estimate in nats", errors, at_most=within, beside=beside)
+
+
+@pytest.mark.system("gin-flow", rung="exact")
+@pytest.mark.parametrize("d", [3, 10])
+def test_the_flow_keeps_the_volume_and_can_be_inverted(off: str, d: int) -> None:
+    """The Jacobian by autograd, with weights drawn at random; off: scales that do not sum to zero."""
+    torch.manual_seed(0)
+    flow = IncompressibleFlow(d, 3, 16, incompressible=not off).double()
+    for weights in flow.parameters():
+        torch.nn.init.normal_(weights, std=0.3)
+    x = torch.randn(5, d, dtype=torch.float64)
+    z, volume = flow(x)
+    torch.testing.assert_close(flow.inverse(z), x, rtol=0, atol=1e-5)
+    for row, said in zip(x, volume, strict=True):
+        jacobian = torch.autograd.functional.jacobian(lambda t: flow(t[None])[0][0], row)
+        log = torch.linalg.slogdet(jacobian).logabsdet
+        torch.testing.assert_close(log, said, rtol=0, atol=1e-8)
+        assert abs(float(log)) < 1e-5
+    assert float((z - x).abs().max()) > 0.1, "it is not the identity"
+
+
+@pytest.mark.system("gin-flow", rung="works")
+def test_two_bent_factors_stand_out_of_ten_dimensions(off: str, effect: Effect) -> None:
+    """Off: RealNVP, whose volume is free. The true factors are recovered up to their order, sign and scale."""
+    ratios, likeness, linear = [], [], []
+    for seed in (0, 1):
+        x, true, of = bent_toy(5000, 10, seed)
+        made = fit_factors(x, of, steps=2500, seed=seed, seconds=50, incompressible=not off)
+        ratios.append(float(made.sd[1] / made.sd[2]))
+        likeness.append(matched(made.z[:, :2], true))
+        scores = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)[0][:, :2]
+        linear.append(matched(scores, true))
+    beside = {"correlation with the true factors": likeness, "principal components'": linear}
+    effect("deviation of the second factor over the third's", ratios, at_least=5, beside=beside)
+    assert np.mean(likeness) > 0.9, likeness
+
+
+def matched(a: np.ndarray, b: np.ndarray) -> float:
+    """The mean absolute correlation of columns in their best order."""
+    table = np.abs(np.corrcoef(a.T, b.T)[: a.shape[1], a.shape[1] :])
+    return float(table[linear_sum_assignment(-table)].mean())
