@@ -9,8 +9,9 @@ import pytest
 import torch
 from scipy.optimize import linear_sum_assignment
 
-from molgraph.auxiliary.study.factors import IncompressibleFlow, bent_toy, fit_factors
+from molgraph.auxiliary.study.factors import bent_toy, fit_factors
 from molgraph.auxiliary.study.leak import donsker_varadhan, mine
+from molgraph.nn.incompressible_flow import IncompressibleFlow
 from tests.systems.effect import Effect
 
 
@@ -82,18 +83,27 @@ def test_the_flow_keeps_the_volume_and_can_be_inverted(off: str, d: int) -> None
 
 @pytest.mark.system("gin-flow", rung="works")
 def test_two_bent_factors_stand_out_of_ten_dimensions(off: str, effect: Effect) -> None:
-    """Off: RealNVP, whose volume is free. The true factors are recovered up to their order, sign and scale."""
-    ratios, likeness, linear = [], [], []
-    for seed in (0, 1):
-        x, true, of = bent_toy(5000, 10, seed)
-        made = fit_factors(x, of, steps=2500, seed=seed, seconds=50, incompressible=not off)
-        ratios.append(float(made.sd[1] / made.sd[2]))
-        likeness.append(matched(made.z[:, :2], true))
-        scores = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)[0][:, :2]
-        linear.append(matched(scores, true))
-    beside = {"correlation with the true factors": likeness, "principal components'": linear}
-    effect("deviation of the second factor over the third's", ratios, at_least=5, beside=beside)
-    assert np.mean(likeness) > 0.9, likeness
+    """The true factors are recovered up to their order, sign and scale; off: RealNVP with Gaussians of deviation 1.
+
+    RealNVP whose Gaussians have the deviations of their classes is printed beside: it stands out as far, so that the
+    figure is owed to these deviations, and to volume alone as little as may be read there.
+    """
+    ratios, likeness, free, linear, third = [], [], [], [], []
+    for seed in (0, 1, 2):
+        x, true, of = bent_toy(4000, 10, seed)
+        factors = fit_factors(x, of, steps=800, seed=seed, incompressible=not off)
+        ratios.append(float(factors.sd[1] / factors.sd[2]))
+        likeness.append(matched(factors.z[:, :2], true))
+        u, s, _ = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
+        linear.append(matched(u[:, :2], true))
+        third.append(float(s[1] / s[2]))
+    if not off:
+        other = fit_factors(x, of, steps=800, seed=2, incompressible=False, unit=False)
+        free.append(float(other.sd[1] / other.sd[2]))
+    beside = {"principal components": third, "RealNVP with deviations of classes": free or [0.0],
+              "correlation with the true factors": likeness, "principal components'": linear}  # fmt: skip
+    effect("smallest deviation of the second factor over the third's", [min(ratios)], at_least=5, beside=beside)
+    assert min(likeness) > 0.9, likeness
 
 
 def matched(a: np.ndarray, b: np.ndarray) -> float:
