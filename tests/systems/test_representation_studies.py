@@ -89,7 +89,7 @@ def test_two_bent_factors_stand_out_of_ten_dimensions(off: str, effect: Effect) 
     figure is owed to these deviations, and to volume alone as little as may be read there.
     """
     ratios, likeness, free, linear, third = [], [], [], [], []
-    for seed in (0, 1, 2):
+    for seed in (10, 11, 12):  # 0 to 4 were those by which settings were chosen
         x, true, of = bent_toy(4000, 10, seed)
         factors = fit_factors(x, of, steps=800, seed=seed, incompressible=not off)
         ratios.append(float(factors.sd[1] / factors.sd[2]))
@@ -98,7 +98,7 @@ def test_two_bent_factors_stand_out_of_ten_dimensions(off: str, effect: Effect) 
         linear.append(matched(u[:, :2], true))
         third.append(float(s[1] / s[2]))
     if not off:
-        other = fit_factors(x, of, steps=800, seed=2, incompressible=False, unit=False)
+        other = fit_factors(x, of, steps=800, seed=12, incompressible=False, unit=False)
         free.append(float(other.sd[1] / other.sd[2]))
     beside = {"principal components": third, "RealNVP with deviations of classes": free or [0.0],
               "correlation with the true factors": likeness, "principal components'": linear}  # fmt: skip
