@@ -26,7 +26,7 @@ BATCH, RATE, DECAY, BLOCKS = 1000, 1e-2, 0.5, 4  # rows of a step; AdamW's setti
 LARGE, BETWEEN = 0.1, 0.1  # of the largest deviation; of the variance of a factor that lies between classes
 TOY, WIDE, FIXED = 4000, 10, 4  # rows, width and seed of the data of controls; the flow has the seed of the study
 PRIOR = 5.0  # rows of the deviation of all classes that are added to each class
-TEST = 0.25  # of the rows are held out
+TRAIN, CHECK = 0.7, 25  # share of the rows to train on; steps between two looks at the rows for stopping
 
 
 class Factors(NamedTuple):
@@ -73,7 +73,8 @@ def fit_factors(
 
     ``p(z | class)`` is a Gaussian with the mean and the deviations of the class in the batch, as in the authors' code,
     so that the loss is the mean log deviation. Factors can trade scale with each other at no cost; decay of the
-    weights, which the paper does not have, keeps them near the scale of the vectors.
+    weights, which the paper does not have, keeps them near the scale of the vectors. The state is kept that describes
+    rows for stopping best.
 
     Args:
         x: float [n, d], of one scale.
@@ -89,16 +90,19 @@ def fit_factors(
     order, cut = held_out(n, seed)
     k = int(classes.max()) + 1
     rows, of = torch.from_numpy(x.astype(np.float32)), torch.from_numpy(classes.astype(np.int64))
-    train, test = (rows[order[:cut]], of[order[:cut]]), (rows[order[cut:]], of[order[cut:]])
+    rows, of = rows[order], of[order]
+    valid, test = slice(cut, (cut + n) // 2), slice((cut + n) // 2, n)
     with torch_settings(1, derive(seed, "gin-flow")):
         flow = IncompressibleFlow(d, BLOCKS, d_hidden, incompressible=incompressible)
         optimiser = torch.optim.AdamW(flow.parameters(), RATE, weight_decay=DECAY)
         schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, [int(0.6 * steps)])
-        done = 0
+        done, best, kept = 0, -float("inf"), flow.state_dict()
         while done < steps and time.process_time() < end:
             chosen = torch.randperm(cut)[:BATCH]
-            z, volume = flow(train[0][chosen])
-            _, variance, share = class_moments(z, train[1][chosen], k)
+            if done % CHECK == 0 and (value := _density(flow, rows, of, cut, valid, k, unit)) > best:
+                best, kept = value, {name: each.clone() for name, each in flow.state_dict().items()}
+            z, volume = flow(rows[chosen])
+            _, variance, share = class_moments(z, of[chosen], k)
             loss = (share * (variance if unit else variance.log())).sum() / 2 - volume.mean()
             optimiser.zero_grad()
             loss.backward()
@@ -106,10 +110,11 @@ def fit_factors(
             optimiser.step()
             schedule.step()
             done += 1
+        if _density(flow, rows, of, cut, valid, k, unit) <= best:
+            flow.load_state_dict(kept)
+        gain = _density(flow, rows, of, cut, test, k, unit) - _density(None, rows, of, cut, test, k, False)
         with torch.no_grad():
-            z, volume = flow(rows)
-            after, before = (_density(a[order], of[order], cut, k) for a in (z, rows))
-            gain = float((after + volume[order[cut:]] - before).mean())
+            z = flow(torch.from_numpy(x.astype(np.float32)))[0]
     factors = z.double().numpy()
     sd, between = factors.std(axis=0), explained(factors[order], classes[order], cut)
     rank = np.argsort(-sd, kind="stable")
@@ -117,22 +122,26 @@ def fit_factors(
 
 
 def held_out(n: int, seed: int) -> tuple[np.ndarray, int]:
-    """Rows in random order, and where the held-out ones begin."""
-    return generator(seed, "held-out rows").permutation(n), round((1 - TEST) * n)
+    """Rows in random order, and where those end that are for training; half of the others say when to stop."""
+    return generator(seed, "held-out rows").permutation(n), round(TRAIN * n)
 
 
-def _density(z: Tensor, of: Tensor, cut: int, k: int) -> Tensor:
-    """Log density of the rows after the cut, by the classes before it, without its constant."""
+@torch.no_grad()
+def _density(flow: nn.Module | None, x: Tensor, of: Tensor, cut: int, rows: slice, k: int, unit: bool) -> float:
+    """Mean log density of some rows, by the classes of rows before the cut, without its constant."""
+    z, volume = (x, x.new_zeros(len(x))) if flow is None else flow(x)
     mean, variance, _ = class_moments(z[:cut], of[:cut], k)
-    mean, variance = mean[of[cut:]], variance[of[cut:]]
-    return -0.5 * (variance.log() + (z[cut:] - mean) ** 2 / variance).sum(dim=1)
+    variance = torch.ones_like(variance) if unit else variance
+    mean, variance = mean[of[rows]], variance[of[rows]]
+    return float((volume[rows] - 0.5 * (variance.log() + (z[rows] - mean) ** 2 / variance).sum(dim=1)).mean())
 
 
 def explained(z: np.ndarray, of: np.ndarray, cut: int) -> np.ndarray:
-    """float64 [d]: R2 of the rows after the cut, predicted by the means of their classes before it."""
-    first, last, center = z[:cut], z[cut:], z[:cut].mean(axis=0)
+    """float64 [d]: R2 of the later half of the rows after the cut, predicted by means of classes before it."""
+    test = (cut + len(z)) // 2
+    first, last, center = z[:cut], z[test:], z[:cut].mean(axis=0)
     means = {c: first[of[:cut] == c].mean(axis=0) for c in np.unique(of[:cut])}
-    guess = np.stack([means.get(c, center) for c in of[cut:]])
+    guess = np.stack([means.get(c, center) for c in of[test:]])
     return 1 - ((last - guess) ** 2).mean(axis=0) / np.maximum(((last - center) ** 2).mean(axis=0), 1e-12)
 
 
