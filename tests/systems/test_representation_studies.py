@@ -9,8 +9,9 @@ import pytest
 import torch
 from scipy.optimize import linear_sum_assignment
 
-from molgraph.auxiliary.study.factors import bent_toy, fit_factors
+from molgraph.auxiliary.study.factors import bent_toy
 from molgraph.auxiliary.study.leak import donsker_varadhan, mine
+from molgraph.embed.factors import fit_factors
 from molgraph.nn.incompressible_flow import IncompressibleFlow
 from tests.systems.effect import Effect
 
