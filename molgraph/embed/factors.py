@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from molgraph.base.seeds import derive, generator
@@ -38,13 +37,13 @@ class Factors(NamedTuple):
     steps: int
 
     @property
-    def count(self) -> int:
+    def differing(self) -> int:
         """Factors with a tenth of the largest deviation, a tenth of whose variance lies between classes."""
         return int(((self.sd >= LARGE * self.sd[0]) & (self.between >= BETWEEN)).sum())
 
 
-def class_moments(z: Float[Tensor, "n d"], of: Int[Tensor, " n"], k: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Mean and variance of each class [k, d], and its share of the rows [k, 1].
+def class_moments(z: Tensor, of: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean and variance of each of k classes [k, d], and its share of the rows [k, 1], of float [n, d] and int [n].
 
     Five rows of the variance within all classes are added to each class, so that a class of a few rows cannot shrink.
     """

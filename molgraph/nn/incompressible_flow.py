@@ -27,17 +27,17 @@ class IncompressibleFlow(nn.Module):
 
     def __init__(self, d: int, blocks: int, d_hidden: int, *, incompressible: bool = True) -> None:
         super().__init__()
-        self.half, self.incompressible = d // 2, incompressible
+        self.cut, self.incompressible = d // 2, incompressible
         orders = [torch.randperm(d) for _ in range(2 * blocks)]
         self.register_buffer("orders", torch.stack(orders))
-        self.nets = nn.ModuleList(_net(self.half, 2 * (d - self.half), d_hidden) for _ in orders)
+        self.nets = nn.ModuleList(_net(self.cut, 2 * (d - self.cut), d_hidden) for _ in orders)
 
     def forward(self, x: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n d"], Float[Tensor, " n"]]:
         """The factors of vectors, and ``log |det J|``."""
         volume = x.new_zeros(len(x))
         for order, net in zip(self.orders, self.nets, strict=True):
             x = x[:, order]
-            first, second = x[:, : self.half], x[:, self.half :]
+            first, second = x[:, : self.cut], x[:, self.cut :]
             scale, shift = self._scales(net, first)
             x = torch.cat([first, second * scale.exp() + shift], dim=1)
             volume = volume + scale.sum(dim=1)
@@ -46,7 +46,7 @@ class IncompressibleFlow(nn.Module):
     def inverse(self, z: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
         """The vectors of factors."""
         for order, net in zip(self.orders.flip(0), [*self.nets][::-1], strict=True):
-            first, second = z[:, : self.half], z[:, self.half :]
+            first, second = z[:, : self.cut], z[:, self.cut :]
             scale, shift = self._scales(net, first)
             z = torch.cat([first, (second - shift) * (-scale).exp()], dim=1)[:, order.argsort()]
         return z

@@ -83,19 +83,22 @@ class FactorStudy(Study):
         ours = fit_factors(parts, groups, steps=self.steps, **how)
         x, _, of = bent_toy(TOY, WIDE, FIXED)
         planted = fit_factors(x, of, steps=self.steps, **how)
-        none = fit_factors(x, generator(seed, "shuffled").permutation(of), steps=100, **how)
+        none = fit_factors(x, generator(seed, "shuffled").permutation(of), steps=min(self.steps, 100), **how)
         order, cut = held_out(len(parts), seed)
         frame = pd.DataFrame(
             {"factor": np.arange(1, len(ours.sd) + 1), "sd": ours.sd, "between": ours.between,
-             "component_sd": parts.std(axis=0), "component_between": explained(parts[order], groups[order], cut)}
+             "component_sd": parts.std(axis=0), "component_between": explained(parts[order], groups[order], cut),
+             "gain": ours.gain}
         )  # fmt: skip
         linear = int(((frame["component_sd"] >= LARGE) & (frame["component_between"] >= BETWEEN)).sum())
         d, n = parts.shape[1], len(np.unique(groups))
-        words = f"{ours.count} of {d} factors differ between the classes of {rows.about}, and {linear} of {d} principal"
-        words += f" components; the flow describes held-out rows by {ours.gain:+.1f} nats a row against components."
+        words = (
+            f"{ours.differing} of {d} factors differ between the classes of {rows.about}, and {linear} of {d} "
+            f"principal components; log density of held-out rows, above that of components: {ours.gain:+.1f} nats a row."
+        )
         controls = (
-            Control("two bent factors in ten dimensions", "2 factors", f"{planted.count}", planted.count == 2),
-            Control("the same with shuffled classes", "0 factors", f"{none.count}", none.count == 0),
+            Control("two bent factors in ten dimensions", "2 factors", f"{planted.differing}", planted.differing == 2),
+            Control("the same with shuffled classes", "0 factors", f"{none.differing}", none.differing == 0),
         )
         notes = [f"{rows.left_out:,} rows without a vector or a label are left out"] * bool(rows.left_out)
         short = min(ours.steps, planted.steps)
