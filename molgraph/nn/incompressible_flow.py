@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 CLAMP = 2.0  # largest log scale before the mean is subtracted
@@ -23,7 +23,7 @@ class IncompressibleFlow(nn.Module):
         incompressible: whether the log scales sum to zero; else it is RealNVP (Dinh et al. 2017).
     """
 
-    orders: Tensor
+    orders: Int[Tensor, "layers d"]
 
     def __init__(self, d: int, blocks: int, d_hidden: int, *, incompressible: bool = True) -> None:
         super().__init__()

@@ -94,7 +94,7 @@ class FactorStudy(Study):
         d, n = parts.shape[1], len(np.unique(groups))
         words = (
             f"{ours.differing} of {d} factors differ between the classes of {rows.about}, and {linear} of {d} "
-            f"principal components; log density of held-out rows, above that of components: {ours.gain:+.1f} nats a row."
+            f"principal components; log density of held-out rows above that of components: {ours.gain:+.1f} nats a row."
         )
         controls = (
             Control("two bent factors in ten dimensions", "2 factors", f"{planted.differing}", planted.differing == 2),
