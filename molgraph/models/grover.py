@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from types import MappingProxyType
 from typing import Annotated, Literal
 
@@ -104,8 +103,7 @@ class Grover(AtomEncoder):
         super().prepare(batch)
         _ = relations.next_bonds(batch).transpose, relations.arriving(batch).transpose, size_groups(batch)
         _ = bond_groups(batch), before_bonds(batch).transpose
-        for each in itertools.chain(*self._hops(batch)):
-            each.level(self.atoms[0].passing.hops)  # training takes some more at times
+        _ = [hops.level(self.atoms[0].passing.hops) for pair in self._hops(batch) for hops in pair]  # or some more
 
     def _hops(self, batch: GraphBatch) -> list[tuple[Hops, Hops]]:
         """Of each block; rows that look alike are computed once until those of one graph attend to each other."""

@@ -8,9 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from molgraph.nn.attention import attend_all
-from molgraph.nn.hops import Hops, Level
-from molgraph.nn.relation import Relation
-from molgraph.nn.segment import gather_sum
+from molgraph.nn.hops import Hops, Level, rows_along
 from molgraph.nn.size_groups import SizeGroups
 
 FARTHEST = 3  # standard deviations, of the number of hops in training
@@ -99,11 +97,6 @@ class GTransformer(nn.Module):
         made = torch.bmm(made.view(3, -1, made.shape[2]), self.project).unflatten(1, (self.heads, -1)).flatten(0, 1)
         q, k, v = rows_along(made, level.every).transpose(0, 1).chunk(3, dim=1)
         return self.dropout(self.w_o(attend_all(q, k, v, groups).flatten(1)))
-
-
-def rows_along(x: Float[Tensor, "m s d"], relation: Relation) -> Float[Tensor, "m t d"]:
-    """The sums along a relation of m sets of rows, without a copy of any row."""
-    return gather_sum(x.flatten(0, 1), relation.copies(len(x))).unflatten(0, (len(x), -1))
 
 
 class LongRange(nn.Module):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from molgraph.base.packed import ranges
@@ -15,6 +15,7 @@ from molgraph.data.color_refinement import distinct_rows, row_colors, sum_colors
 from molgraph.nn.deduplicate import choice, link
 from molgraph.nn.relation import Relation
 from molgraph.nn.relations import arriving, bonds, next_bonds, once_a_batch
+from molgraph.nn.segment import gather_sum
 
 
 @dataclass(frozen=True)
@@ -103,3 +104,23 @@ def _atoms(batch: GraphBatch) -> np.ndarray:
 def _bonds(batch: GraphBatch) -> np.ndarray:
     atom, bond, source = (x.numpy(force=True) for x in (batch["atom"].code, batch["bond"].code, batch.source))
     return row_colors(atom[source] << 32 | bond)
+
+
+def rows_along(x: Float[Tensor, "m s d"], relation: Relation) -> Float[Tensor, "m t d"]:
+    """The sums along a relation of each of m sets of rows, none of which is copied.
+
+    Example:
+        >>> one = Relation.from_pairs(torch.tensor([0, 1]), torch.tensor([1, 1]), 2, 2)
+        >>> rows_along(torch.tensor([[[1.0], [2.0]], [[3.0], [4.0]]]), one).squeeze(2).tolist()
+        [[0.0, 3.0], [0.0, 7.0]]
+    """
+    m = len(x)
+    ends = _repeated(relation.source, relation.offsets, relation.n_source, m)
+    back = None if relation.back is None else _repeated(*relation.back, relation.n_target, m)
+    whole = Relation(*ends, m * relation.n_source, m * relation.n_target, back)
+    return gather_sum(x.flatten(0, 1), whole).unflatten(0, (m, relation.n_target))
+
+
+def _repeated(ends: Tensor, offsets: Tensor, n_ends: int, m: int) -> tuple[Tensor, Tensor]:
+    step = torch.arange(m, device=ends.device).unsqueeze(1)
+    return (ends + step * n_ends).flatten(), torch.cat([offsets[:1], (offsets[1:] + step * len(ends)).flatten()])

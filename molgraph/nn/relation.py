@@ -70,24 +70,6 @@ class Relation:
             object.__setattr__(self, "back", back := _sorted_pairs(self.source, self.target, self.n_source))
         return Relation(*back, self.n_target, self.n_source, (self.source, self.offsets))
 
-    def copies(self, n: int) -> Relation:
-        """The relation ``n`` times, each time between rows of its own that follow those of the time before.
-
-        Example:
-            >>> twice = Relation(torch.tensor([0, 1]), torch.tensor([0, 0, 2]), 3, 2).copies(2)
-            >>> twice.source.tolist(), twice.target.tolist()
-            ([0, 1, 3, 4], [1, 1, 3, 3])
-        """
-        back = None if self.back is None else _copies(*self.back, self.n_target, n)
-        return Relation(
-            *_copies(self.source, self.offsets, self.n_source, n), n * self.n_source, n * self.n_target, back
-        )
-
-
-def _copies(ends: Tensor, offsets: Tensor, n_ends: int, n: int) -> tuple[Tensor, Tensor]:
-    step = torch.arange(n, device=ends.device).unsqueeze(1)
-    return (ends + step * n_ends).flatten(), torch.cat([offsets[:1], (offsets[1:] + step * len(ends)).flatten()])
-
 
 def _sorted_pairs(
     ends: Int[Tensor, " p"], others: Int[Tensor, " p"], n: int
