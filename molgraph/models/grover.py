@@ -94,7 +94,7 @@ class Grover(AtomEncoder):
         self.bonds = nn.ModuleList(GTransformer(d, 0, heads, hops, hop_spread, dropout) for _ in range(depth))
         self.norms = make_norms(norm, [d] * 2 * depth)
         self.of_atoms = nn.ModuleList(LongRange(d, d_atom, dropout) for _ in range(2))
-        self.d_features = d_atom + d_bond  # of a bond with its source
+        self.hops, self.d_features = hops, d_atom + d_bond  # features of a bond with its source
         self.read_by(readout, d)
         self.d_out, self.d_rows = 2 * self.readout.d_out, 2 * d
 
@@ -103,7 +103,7 @@ class Grover(AtomEncoder):
         super().prepare(batch)
         _ = relations.next_bonds(batch).transpose, relations.arriving(batch).transpose, size_groups(batch)
         _ = bond_groups(batch), before_bonds(batch).transpose
-        _ = [hops.level(self.atoms[0].passing.hops) for pair in self._hops(batch) for hops in pair]  # or some more
+        _ = [hops.level(self.hops) for pair in self._hops(batch) for hops in pair]  # or some more
 
     def _hops(self, batch: GraphBatch) -> list[tuple[Hops, Hops]]:
         """Of each block; rows that look alike are computed once until those of one graph attend to each other."""
