@@ -71,6 +71,21 @@ def acyclic_colors(
     return color
 
 
+def row_colors(code: np.ndarray) -> np.ndarray:
+    """The colours of rows with those codes, uint64 [n]."""
+    return _mix(code.astype(np.uint64))
+
+
+def sum_colors(own: np.ndarray, heard: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """The colours of rows that have a colour, uint64 [n], and hear a sum over pairs that have colours, uint64 [p].
+
+    Args:
+        own: colours of the rows.
+        heard, offsets: colours of the pairs, and where those of each row begin, int64 [n + 1].
+    """
+    return _mix(_OWN * own + _sums(heard, offsets))
+
+
 def distinct_rows(colors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The row of each colour, numbered as they first come, and the first place of each row.
 

@@ -16,6 +16,7 @@ from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder, Pooled, SharedStates
 from molgraph.nn.encoder import Rows
 from molgraph.nn.gtransformer import GTransformer, LongRange
+from molgraph.nn.hops import Hops, atom_hops, bond_hops
 from molgraph.nn.norms import make_norms
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
@@ -93,7 +94,7 @@ class Grover(AtomEncoder):
         self.bonds = nn.ModuleList(GTransformer(d, 0, heads, hops, hop_spread, dropout) for _ in range(depth))
         self.norms = make_norms(norm, [d] * 2 * depth)
         self.of_atoms = nn.ModuleList(LongRange(d, d_atom, dropout) for _ in range(2))
-        self.d_features = d_atom + d_bond  # of a bond with its source
+        self.hops, self.d_features = hops, d_atom + d_bond  # features of a bond with its source
         self.read_by(readout, d)
         self.d_out, self.d_rows = 2 * self.readout.d_out, 2 * d
 
@@ -102,6 +103,12 @@ class Grover(AtomEncoder):
         super().prepare(batch)
         _ = relations.next_bonds(batch).transpose, relations.arriving(batch).transpose, size_groups(batch)
         _ = bond_groups(batch), before_bonds(batch).transpose
+        _ = [hops.level(self.hops) for pair in self._hops(batch) for hops in pair]  # or some more
+
+    def _hops(self, batch: GraphBatch) -> list[tuple[Hops, Hops]]:
+        """Of each block; rows that look alike are computed once until those of one graph attend to each other."""
+        alike = [self.distinct, *[False] * (len(self.atoms) - 1)]
+        return [(atom_hops(batch, distinct=each), bond_hops(batch, distinct=each)) for each in alike]
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states of both views side by side, and what arrives at bonds where rows are asked for."""
@@ -112,10 +119,9 @@ class Grover(AtomEncoder):
         along = propagate(bond, arriving).to(atom.dtype)
         a, b = self.embed_atoms(atom).relu(), self.embed_bonds(bond_with_source).relu()
         norms = iter(self.norms)
-        for over_atoms, over_bonds in zip(self.atoms, self.bonds, strict=True):
-            a = a + next(norms)(over_atoms(a, bonds, along, size_groups(batch)), in_graph)
-            b = b + next(norms)(over_bonds(b, turns, None, bond_groups(batch)), bonds_in_graph)
-
+        for over_atoms, over_bonds, (of_atoms, of_bonds) in zip(self.atoms, self.bonds, self._hops(batch), strict=True):
+            a = a + next(norms)(over_atoms(a, of_atoms, along, size_groups(batch)), in_graph)
+            b = b + next(norms)(over_bonds(b, of_bonds, None, bond_groups(batch)), bonds_in_graph)
         h = [out(propagate(x, way), atom) for out, x, way in zip(self.of_atoms, (a, b), (bonds, arriving), strict=True)]
 
         def at_bonds() -> tuple[Rows, ...]:

@@ -100,7 +100,7 @@ class AtomRounds:
         with ordinary_tensors():
             for step in reversed(self.rounds):
                 row = step.before.source.numpy(force=True)[row]
-                found.append(_choice(self.atom_row.device, row, step.before.n_source))
+                found.append(choice(self.atom_row.device, row, step.before.n_source))
         return tuple(found[::-1])
 
     def side_by_side(self, layers: Sequence[Float[Tensor, "_ _"]]) -> Float[Tensor, "rows d"]:
@@ -138,7 +138,7 @@ def _distinct_bonds(batch: GraphBatch, depth: int) -> BondRounds:
     rows, *initial = np.split(rows, np.cumsum([len(pairs), *map(len, levels)])[:-1])
     arriving, *between = *links, _relation(batch, rows, spans, len(first))
     device = batch.source.device
-    rounds = [BondRound(link, _choice(device, row, len(first))) for link, row in zip(between, initial, strict=True)]
+    rounds = [BondRound(link, choice(device, row, len(first))) for link, row in zip(between, initial, strict=True)]
     bonds = seen[first]
     return BondRounds(
         _coded(batch, "atom", atom_code[source[bonds]]),
@@ -191,7 +191,7 @@ def atom_rounds(batch: GraphBatch, rounds: int, *, distinct: bool) -> AtomRounds
         kinds, sizes = np.unique(sent // n, return_counts=True)
         features = kinds_of_bonds.index_select(0, _put(batch, kinds))
         link, own = _relation(batch, sender, spans, len(sent)), rows[len(pairs) :]
-        senders, before = (_choice(batch.source.device, row, len(first)) for row in (sent % n, own))
+        senders, before = (choice(batch.source.device, row, len(first)) for row in (sent % n, own))
         steps.append(AtomRound(senders, features, tuple(sizes.tolist()), link, before, members))
         atoms = seen[first]
         members = Relation(before.source[members.source], readout.offsets, len(atoms), readout.n_target)
@@ -219,18 +219,18 @@ def _coded(batch: GraphBatch, level: str, code: np.ndarray) -> CodedRows:
 
 
 def _relation(batch: GraphBatch, source: np.ndarray, offsets: np.ndarray, n_source: int) -> Relation:
-    return _link(batch.source.device, source, offsets, n_source)
+    return link(batch.source.device, source, offsets, n_source)
 
 
-def _choice(device: torch.device, row: np.ndarray, n_source: int) -> Relation:
+def choice(device: torch.device, row: np.ndarray, n_source: int) -> Relation:
     """From ``n_source`` rows to as many as ``row`` is long, each of which is one of them.
 
     To gather along it is to select rows, whose gradient adds up along the transpose: faster than ``index_select``'s.
     """
-    return _link(device, row, np.arange(len(row) + 1), n_source)
+    return link(device, row, np.arange(len(row) + 1), n_source)
 
 
-def _link(device: torch.device, source: np.ndarray, offsets: np.ndarray, n_source: int) -> Relation:
+def link(device: torch.device, source: np.ndarray, offsets: np.ndarray, n_source: int) -> Relation:
     """Pairs from ``n_source`` rows, sorted by target; with the transpose, which inference never reads, in training."""
     back = None
     if torch.is_grad_enabled():

@@ -8,8 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from molgraph.nn.attention import attend_all
-from molgraph.nn.propagate import propagate
-from molgraph.nn.relation import Relation
+from molgraph.nn.hops import Hops, Level, rows_along
 from molgraph.nn.size_groups import SizeGroups
 
 FARTHEST = 3  # standard deviations, of the number of hops in training
@@ -37,18 +36,26 @@ class DynamicMessagePassing(nn.Module):
         self.edges = nn.Linear(d_edge, n * d, bias=False) if d_edge else None
 
     def forward(
-        self, h: Float[Tensor, "r d"], relation: Relation, edges: Float[Tensor, "r d_edge"] | None
-    ) -> Float[Tensor, "{self.n} r d"]:
-        """States after the last hop of each network; ``edges``: the sum of what stands at the pairs of each row."""
-        first = h.unsqueeze(0).expand(self.n, *h.shape)
+        self, h: Float[Tensor, "r d"], hops: Hops, edges: Float[Tensor, "r d_edge"] | None
+    ) -> tuple[Float[Tensor, "{self.n} rows d"], Level]:
+        """States after the last hop of each network, and the rows of ``h`` for which they stand.
+
+        Args:
+            h, hops: of n rows, and the hops between them.
+            edges: the sum of what stands at the pairs of each row.
+        """
+        level = hops.level(0)
+        first = h.index_select(0, level.first).unsqueeze(0)
+        out = first.expand(self.n, -1, -1)
         if self.edges is not None and edges is not None:
-            along = self.edges(edges).unflatten(1, (self.n, -1)).transpose(0, 1)
-            first = first + along
-        out = h.unsqueeze(0).expand(self.n, *h.shape)
-        for _ in range(self._hops()):
-            heard = propagate(out.transpose(0, 1).flatten(1), relation).unflatten(1, (self.n, -1)).transpose(0, 1)
-            out = torch.baddbmm(first, heard.to(first.dtype), self.weight).relu()
-        return out
+            along = self.edges(edges.index_select(0, level.first))
+            first = first + along.unflatten(1, (self.n, -1)).transpose(0, 1)
+        for k in range(1, self._hops() + 1):
+            level = hops.level(k)
+            assert level.heard is not None
+            sent = torch.bmm(out, self.weight)  # before the sum: fewer rows are sent than hear
+            out = (rows_along(sent.to(first.dtype), level.heard) + rows_along(first, level.start)).relu_()
+        return out, level
 
     def _hops(self) -> int:
         if not self.training:
@@ -83,13 +90,13 @@ class GTransformer(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self, h: Float[Tensor, "r d"], relation: Relation, edges: Float[Tensor, "r d_edge"] | None, groups: SizeGroups
+        self, h: Float[Tensor, "r d"], hops: Hops, edges: Float[Tensor, "r d_edge"] | None, groups: SizeGroups
     ) -> Float[Tensor, "r d"]:
         """What is added to the states, float [r, d], before its norm."""
-        made = self.passing(h, relation, edges).unflatten(0, (3, self.heads))
-        q, k, v = (each.transpose(0, 1) for each in torch.einsum("thrd,tde->thre", made, self.project))
-        out = attend_all(q, k, v, groups)
-        return self.dropout(self.w_o(out.flatten(1)))
+        made, level = self.passing(h, hops, edges)
+        made = torch.bmm(made.view(3, -1, made.shape[2]), self.project).unflatten(1, (self.heads, -1)).flatten(0, 1)
+        q, k, v = rows_along(made, level.every).transpose(0, 1).chunk(3, dim=1)
+        return self.dropout(self.w_o(attend_all(q, k, v, groups).flatten(1)))
 
 
 class LongRange(nn.Module):

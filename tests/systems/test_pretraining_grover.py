@@ -24,6 +24,7 @@ from molgraph.data.table import make_table
 from molgraph.nn.contexts import Contexts, context_keys
 from molgraph.nn.gtransformer import GTransformer
 from molgraph.nn.heads.agreement import AgreementHead
+from molgraph.nn.hops import Hops
 from molgraph.nn.relation import Relation
 from molgraph.nn.size_groups import SizeGroups
 from molgraph.train.method import GraphMethod
@@ -132,7 +133,7 @@ def test_a_block_is_attention_over_the_molecule_of_states_that_were_passed(off: 
     source, target = (torch.tensor(side) for side in zip(*sorted(pairs, key=lambda p: p[1]), strict=True))
     relation = Relation.from_pairs(source, target, 5, 5)
     groups = SizeGroups.of(torch.tensor([0, 5] if off else offsets))  # off: across molecules
-    torch.testing.assert_close(block(h, relation, None, groups), by_loop(block, h, pairs, offsets))
+    torch.testing.assert_close(block(h, Hops(relation, None), None, groups), by_loop(block, h, pairs, offsets))
 
 
 @pytest.mark.system("grover", rung="exact")
