@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
 from molgraph.base.seeds import generator
+from molgraph.data.sources import builtin
 from molgraph.train.method import GraphMethod
 from molgraph.train.objective import views_for
 from molgraph.train.preparation import prepare
@@ -64,18 +67,34 @@ def test_the_variance_of_the_mean_is_that_of_a_view_over_their_number(
     assert graph.extra["view_std"].max() < 1e-5, "a model of graphs sees no difference"
 
 
-@pytest.mark.system("drq", rung="works")
-def test_the_mean_of_8_views_errs_less_than_a_view_does(trained: GraphMethod, off: str, effect: Effect) -> None:
-    """By the triangle inequality never more than the mean error of the same views; here by how much."""
-    test, errors, of_views = series(60, 200), [], []
+@cache
+def errors_of_views(seed: int) -> tuple[float, float, float]:
+    """RMSE of 200 held-out inhibitors: the mean of one view's, that of the mean of eight, and of the text as it stands.
+
+    The model of tokens learned 500 others by random SMILES.
+    """
+    table = builtin.chembl2321810()
+    rows = np.random.default_rng(seed).permutation(len(table))
+    train, test = table.take(rows[:500]), table.take(rows[500:700])
     assert test.y is not None
-    for seed in range(4):
-        trained.set_params(seed=seed, predict_views=1)
-        views = [view_graphs(test, trained.graph_inputs(), generator(seed, "views", k)) for k in range(8)]
-        values = [trained.predict_graphs(test, graphs).value for graphs in views]
-        of_views.append(float(np.mean([np.sqrt(np.square(value - test.y).mean()) for value in values])))
-        trained.set_params(predict_views=8)
-        values = values if off else [trained.predict(test).value]
-        errors.append(float(np.mean([np.sqrt(np.square(value - test.y).mean()) for value in values])))
-    ratios = [a / b for a, b in zip(errors, of_views, strict=True)]
-    effect("RMSE of 8 views / mean RMSE of one", ratios, at_most=0.999, beside={"8 views": errors, "one": of_views})
+    how: dict = {"epochs": 20, "batch_size": 32, "head_width": 32, "learning_rate": 3e-3, "threads": 1, "seed": seed}
+    model = GraphMethod("tokens", {"d_hidden": 64}, views="random_smiles", **how).fit(train)
+    model.set_params(predict_views=1)
+    graphs = [view_graphs(test, model.graph_inputs(), generator(seed, "views", k)) for k in range(8)]
+    single = np.mean([rmse(model.predict_graphs(test, each).value, test.y) for each in graphs])
+    plain = rmse(model.predict(test).value, test.y)
+    model.set_params(predict_views=8)
+    return float(single), rmse(model.predict(test).value, test.y), plain
+
+
+def rmse(value: np.ndarray, y: np.ndarray) -> float:
+    return float(np.sqrt(np.square(value - y).mean()))
+
+
+@pytest.mark.system("drq", rung="works")
+def test_the_mean_of_8_views_errs_less_than_a_view_does(off: str, effect: Effect) -> None:
+    """By the triangle inequality never more than the mean error of the same views; here by how much."""
+    single, mean, plain = zip(*(errors_of_views(seed) for seed in (10, 11)), strict=True)
+    ratios = [a / b for a, b in zip(single if off else mean, single, strict=True)]
+    beside = {"8 views": mean, "one": single, "as it stands": plain}
+    effect("RMSE of 8 views / mean RMSE of one", ratios, at_most=0.995, beside=beside)
