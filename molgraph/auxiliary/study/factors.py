@@ -43,6 +43,8 @@ class FactorStudy(Study):
     on their first principal components, which stand beside. A factor counts that has a tenth of the largest deviation,
     and a tenth of whose variance in held-out rows lies between classes. Controls: two factors of five classes in ten
     dimensions, bent by a fixed map, and the same rows with shuffled classes.
+    The spectrum varies with the seed, so run several: of eight artificial sets and seeds, one had a ratio of deviations
+    below 5, one a correlation with the true factors below 0.9, and one a count other than two.
 
     Args:
         about: ``scaffold``, or ``target``: classes of the first target; numbers are cut into five classes.
