@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from torch.nn import functional as F
 from molgraph.data.subgraph import last_graphs
 from molgraph.data.table import make_table
 from molgraph.train.adversary import attack, perturbed, with_features
-from molgraph.train.objective import StepState
 from molgraph.train.preparation import prepare
 from tests.systems.contrasts import STEP, made, molecules, pretrained, top_1, vectors
 from tests.systems.effect import Effect
@@ -118,22 +116,6 @@ def test_the_changed_molecule_is_another_positive_and_an_anchor(off: str, monkey
         others = [a for a in range(2 * n) if a != i + n]
         known -= 2 * 0.5 * float(torch.log(cross[i, i] / sum(cross[i, a] for a in others)))
     assert loss.total.item() == pytest.approx(known, rel=1e-4)
-
-
-@pytest.mark.system("clae", rung="works")
-def test_a_step_costs_two_and_a_half_times_that_of_contrast_at_most(off: str, effect: Effect) -> None:
-    """Time of a step beside that of contrast alone; off: seven gradients in place of one."""
-    seconds = {}
-    for how in ("contrast", f"contrast(adversarial={7 if off else 1})"):
-        learns, network, batch = made(how, molecules()[:128], norm="batch", d_hidden=64, depth=4)
-        took = []
-        for step in range(8):
-            start = time.process_time()
-            learns(network, batch, StepState(step, 8, 0)).total.backward()
-            took.append(time.process_time() - start)
-        seconds[how] = float(np.median(took[2:]))
-    plain, own = seconds.values()
-    effect("time of a step as a multiple of contrast's", [own / plain], at_most=2.5)
 
 
 @pytest.mark.system(
