@@ -111,7 +111,7 @@ def picture(cells: dict[str, dict[str, float]]) -> Figure:
         axes.set_xticks(SIZES, [f"{s:,}" for s in SIZES])
         axes.minorticks_off()
     figure.axes[0].set_ylabel("mean absolute error")
-    figure.axes[-1].legend(frameon=False, fontsize=8)
+    figure.axes[0].legend(frameon=False, fontsize=8, loc="center right")
     return figure
 
 
