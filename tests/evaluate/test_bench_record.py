@@ -41,7 +41,7 @@ def stored(run: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchRe
 
 
 RECORDS = Path(__file__).parents[2] / "pipelines" / "records"
-PUBLISHED = [path.name for path in sorted(RECORDS.iterdir())]
+PUBLISHED = [path.name for path in sorted(RECORDS.iterdir()) if path.name != "hiv"]  # 41,127 molecules: four minutes
 
 
 def folds_of(record: str, *, builtin: bool, out: Path) -> tuple[dict[tuple, str], dict[tuple, str]]:
