@@ -13,6 +13,7 @@ from tests.tiny import series
 
 
 def test_it_learns_the_head_first_and_says_whether_the_start_paid(tmp_path: Path, caplog: Any) -> None:
+    caplog.set_level("INFO", logger="molgraph")
     made = molgraph.pretrain(series(40), params={"d_hidden": 8}, epochs=1, threads=1, standardise="desalt")
     encoder = made.save(tmp_path / "encoder.mgm")
     how: dict[str, Any] = {"epochs": 2, "threads": 1, "split": "random", "fractions": (0.6, 0.1, 0.3)}
