@@ -1,4 +1,4 @@
-"""Train a volume-preserving flow on vectors given their classes, and sort its outputs by their deviation."""
+"""Fit a volume-preserving normalizing flow to vectors with class labels, and sort its outputs by variance."""
 
 from __future__ import annotations
 

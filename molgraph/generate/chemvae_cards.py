@@ -1,4 +1,4 @@
-"""Cards of the published systems that are settings of the generator ``chemvae``, such as flows of its posterior."""
+"""List the published methods that are settings of the SMILES VAE ``chemvae``, such as flow posteriors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Train a sequence VAE on pairs of molecules that are ranked, such as "A is more soluble than B"."""
+"""Train a SMILES VAE on pairs of molecules with a ranking label, such as "A is more soluble than B"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hops of message passing along a relation: each computes rows that have equal states once."""
+"""Message-passing hops that compute atoms or bonds with identical neighbourhoods only once in a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An invertible network of constant volume: affine coupling layers whose log scales sum to zero."""
+"""A volume-preserving normalizing flow (GIN): affine coupling layers whose log scales sum to zero."""
 
 from __future__ import annotations
 

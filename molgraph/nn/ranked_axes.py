@@ -1,4 +1,4 @@
-"""Learn from ranked pairs which of two latent vectors has more of a property, one latent axis for each property."""
+"""A Bradley-Terry loss that makes each latent coordinate of a VAE rank molecules by one property."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find how many independent factors of vectors differ between scaffolds or classes, by a volume-preserving flow."""
+"""Count factors of molecule vectors that differ between scaffolds or classes, by a normalizing flow (GIN)."""
 
 from __future__ import annotations
 
