@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-CLAMP = 2.0  # largest log scale before the mean is subtracted
+CLAMP = 2.0  # bound of a log scale, before the last one is set to minus the sum of the others
 
 
 class IncompressibleFlow(nn.Module):
