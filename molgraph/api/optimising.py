@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.api.prediction import load, set_running
-from molgraph.base.contracts import Generator
+from molgraph.base.contracts import Generator, LatentGenerator
 from molgraph.base.errors import BadValueError, EmptyError, MissingOptionError, UnsupportedError
 from molgraph.chem.identity import canonical_smiles
 from molgraph.data.read import read_table
@@ -25,6 +25,7 @@ from molgraph.generate.oracles.combined import Combined, Term, read_oracle
 from molgraph.generate.oracles.journal import SECONDS, OracleCalls
 from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.oracles.similarity import Nearest, Similarity
+from molgraph.generate.rewards.reward import make_rewards
 from molgraph.generate.run_search import Proposed, run_search, standard_starts
 from molgraph.generate.searches.search import make_search
 from molgraph.train.model import Model
@@ -36,7 +37,7 @@ def optimise(
     model: Model | str | os.PathLike[str] | None = None,
     oracle: str | Path | Oracle | Callable[[str], float] | Mapping[str, Any] = "qed",
     *,
-    search: str = "ascent",
+    search: str | None = None,
     budget: int = 1000,
     start: str | Sequence[str] = (),
     similarity: float | None = None,
@@ -45,7 +46,8 @@ def optimise(
     max_distance: float | None = None,
     control: Any = None,
     compare: bool = True,
-    batch: int = 20,
+    reward: str | None = None,
+    batch: int | None = None,
     diversity: float = 0.5,
     seconds: float = SECONDS,
     seed: int = 0,
@@ -61,6 +63,7 @@ def optimise(
 
     Args:
         model: a generator, or the path of its file. ``ascent``, ``bayes`` and ``cyclegan`` move in its latent space;
+            ``reinvent`` and others train a copy of a language model, of the one that ships where none is named;
             ``graph-ga`` takes its draws as the first molecules, and needs none: without it molecules go through the
             preset ``standard``, and where no start or known molecule is named either, those of RDKit's NCI list come
             first. ``sampling`` draws from the generator, or from that list.
@@ -68,7 +71,8 @@ def optimise(
             mapping of the same, or a function of one SMILES. Molecules outside a bound are kept, behind those within;
             bounds that are read off the structure (similarity, RDKit's properties) are checked before a call, and no
             call is spent outside them.
-        search: a registered search; ``molgraph.names("search")``.
+        search: a registered search; ``molgraph.names("search")``. If not given, ``ascent`` of a generator with a latent
+            space, else ``reinvent``.
         budget: oracle calls; a call is a distinct molecule.
         start: a molecule to begin at, or several. It is scored and compared with after the generator's preset, as
             everything that is proposed: without salts and charges.
@@ -83,7 +87,9 @@ def optimise(
         control: a second opinion that the search does not see: a model (``.mgm``), or a table with the target of the
             oracle's model, on whose molecules a random forest is trained but for those that the model learnt from.
         compare: also sample as many molecules without learning, for comparison.
-        batch: molecules scored between two proposals of the search.
+        reward: terms that the search sees added to the scores, joined by ``+``, such as ``"scaffold-filter"``;
+            ``molgraph.names("reward")``. What is kept and printed stays the oracle's.
+        batch: molecules scored between two proposals of the search; its own number if not given.
         diversity: weight of a batch's determinantal diversity, 0 to 1; at 0 the most promising proposals are scored.
         seconds: how long an oracle call may take.
         seed: the same seed gives the same molecules.
@@ -107,10 +113,15 @@ def optimise(
         >>> len(found), bool(found.to_frame()["objective"].max() > -0.1)
         (6, True)
     """
-    if not (batch >= 1 and 0 <= diversity <= 1):
+    if not ((batch is None or batch >= 1) and 0 <= diversity <= 1):
         hint = "batch 1 or more, diversity from 0 to 1"
         raise BadValueError(f"batch is {batch} and diversity {diversity}", hint=hint)
     loaded = load(model) if isinstance(model, str | os.PathLike) else model
+    if search is None:
+        search = "ascent" if loaded is not None and isinstance(loaded.method, LatentGenerator) else "reinvent"
+    made, terms, proposed = make_search(search, **(params or {})), make_rewards(reward), Proposed()
+    if loaded is None and made.default_model:
+        loaded = load(made.default_model)
     generator, preset = (None, "standard") if loaded is None else (_generator(loaded), loaded.standardiser)
     written = [start] if isinstance(start, str) and start else [*start]
     starts = standard_starts(written, preset)
@@ -121,7 +132,6 @@ def optimise(
     near = None if reference is None else Nearest(reference if isinstance(reference, Table) else read_table(reference))
     total = _bounded(total, starts, similarity, near, max_distance)
     how: dict[str, Any] = {"standardiser": preset, "batch": batch, "diversity": diversity, "seed": seed}
-    made, proposed = make_search(search, **(params or {})), Proposed()
     before = {} if generator is None else generator.get_params()
     calls = OracleCalls(total, budget, journal=journal, seconds=seconds)
     second = None if control is None else make_control(control, total, seed)
@@ -131,7 +141,7 @@ def optimise(
             set_running(generator, {"temperature": temperature, "device": device, "threads": threads})
         try:
             told = None if given is None else value_known(calls, given, preset)
-            run_search(generator, calls, made, starts=starts, known=told, proposed=proposed, **how)
+            run_search(generator, calls, made, starts=starts, known=told, rewards=terms, proposed=proposed, **how)
             curves[made.name] = best_so_far(calls)
             if compare and made.name != "sampling":
                 plain = OracleCalls(total, budget, seconds=seconds)

@@ -41,6 +41,8 @@ KINDS: dict[str, Kind] = {
     "generator": Kind(("molgraph.generate.*",), PARAMS),
     "oracle": Kind(("molgraph.generate.oracles.*",), "--oracle '{name}:WEIGHT'"),
     "search": Kind(("molgraph.generate.searches.*",), "--search '{name}(NAME=VALUE)'"),
+    "estimator": Kind(("molgraph.generate.estimators.*",), "--search 'policy(estimator={name}(NAME=VALUE))'"),
+    "reward": Kind(("molgraph.generate.rewards.*",), "--reward '{name}(NAME=VALUE)'"),
     "method": Kind(
         ("molgraph.auxiliary.*", "molgraph.train.method", "molgraph.trust.*", "molgraph.auxiliary.peers.*"), PARAMS
     ),

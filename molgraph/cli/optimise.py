@@ -17,7 +17,9 @@ def optimise(
     oracle: Annotated[
         str, option("WORDS", "To make better: qed, A.mgm, mine.py:f, several with bounds.", "--oracle", "--objective")
     ] = "qed",
-    search: Annotated[str, option("NAME", "ascent, bayes, cyclegan; graph-ga without a model; sampling.")] = "ascent",
+    search: Annotated[
+        str | None, option("NAME", "As reinvent, graph-ga, bayes: molgraph models --kind search.")
+    ] = None,
     budget: Annotated[int, option("N", "Oracle calls, one for each distinct molecule.")] = 1000,
     start: Annotated[list[str] | None, option("SMILES", "Where to begin; again for several.")] = None,
     similarity: Annotated[float | None, option("D", "Lowest Tanimoto similarity to the start.")] = None,
@@ -36,7 +38,12 @@ def optimise(
     compare: Annotated[
         bool, typer.Option("--compare/--no-compare", help="Sample with as many calls, for comparison.")
     ] = True,
-    batch: Annotated[int, option("N", "Molecules scored between two proposals.")] = 20,
+    reward: Annotated[
+        str | None, option("NAMES", "Terms added to the scores that the search sees, joined by +.")
+    ] = None,
+    batch: Annotated[
+        int | None, option("N", "Molecules scored between two proposals; the search's own if not given.")
+    ] = None,
     diversity: Annotated[float, option("W", "Weight of a batch's diversity, 0 to 1.")] = 0.5,
     seconds: Annotated[float, option("S", "How long an oracle call may take.")] = 30.0,
     set_: Annotated[list[str] | None, option("NAME=VALUE", "A parameter of the search.", "--set", "-s")] = None,
@@ -88,7 +95,7 @@ def optimise(
     params = RunConfig().override(*(f"params.{each}" for each in set_ or ())).model.params
     found = api.optimise(
         model, oracle, search=search, budget=budget, start=start or (), similarity=similarity, known=known,
-        reference=reference, max_distance=max_distance, control=control, compare=compare, batch=batch,
+        reward=reward, reference=reference, max_distance=max_distance, control=control, compare=compare, batch=batch,
         diversity=diversity, seconds=seconds, params=params, seed=seed, temperature=temperature, device=device,
         threads=threads, journal=journal, report=report,
     )  # fmt: skip

@@ -23,6 +23,7 @@ from molgraph.data.featurize_vocabulary import token_store
 from molgraph.data.table import Table
 from molgraph.generate.network_generator import OPTIONS, Corpus, NetworkGenerator
 from molgraph.generate.next_token import LanguageNetwork, NextToken, draw_codes, until_end
+from molgraph.generate.policy import Policy
 from molgraph.generate.smiles_tokens import learnable_texts
 from molgraph.train.samples import Samples
 
@@ -129,10 +130,31 @@ class LanguageGenerator(NetworkGenerator):
                 uniform = generator(seed, "sample", start // TOGETHER).random((TOGETHER, self.max_length))
                 with self.at_work() as (network, _):
                     device = network.scores.bias.device
-                    code = draw_codes(network, uniform, self.temperature, device, first=first)
-                rows = [until_end(row) for row in code[: n - start].tolist()]
-                line.advance(len(rows))
-                yield [written.join([vocabulary[each - 1] for each in row]) for row in rows]
+                    rows = network.sequence.rows
+                    code = draw_codes(network, uniform, self.temperature, device, first=first, rows=rows)
+                texts = [until_end(row) for row in code[: n - start].tolist()]
+                line.advance(len(texts))
+                yield [written.join([vocabulary[each - 1] for each in text]) for text in texts]
+
+    def log_prob(self, smiles: Sequence[str]) -> np.ndarray:
+        """float64 [n], the log-probability of each SMILES as it is written, its end included.
+
+        NaN where the vocabulary lacks one of its tokens or it has more than ``max_length``. The temperature plays no
+        part.
+
+        Example:
+            >>> from molgraph.data.table import make_table
+            >>> made = LanguageGenerator(d_hidden=16, epochs=2).fit(make_table(["CCO", "CCN", "CCCl"]))
+            >>> np.isfinite(made.log_prob(["CCO", "OCC", "C#C"])).tolist()
+            [True, True, False]
+        """
+        policy = Policy(self)
+        codes = policy.encode(smiles)
+        known = [row for row in codes if row is not None]
+        out = np.full(len(codes), np.nan)
+        with policy.at_work():
+            out[[row is not None for row in codes]] = policy.log_prob(known)
+        return out
 
     def check(self) -> None:
         """Raise early for values that no fit can have."""

@@ -19,6 +19,7 @@ from molgraph.train.samples import Sample
 
 EDGE = 0  # the code of a text's start and end
 PAD = -100  # a target that does not count
+ENDED = 16  # one in so many texts that ended are computed no further
 
 
 class LanguageNetwork(nn.Module):
@@ -94,17 +95,19 @@ def draw_codes(
     device: torch.device | str = "cpu",
     *,
     first: Sequence[int] = (),
+    rows: Callable[[Any, Tensor], Any] | None = None,
 ) -> Tensor:
     """int64 [n, length], the codes of texts that are drawn token by token; those behind a text's end mean nothing.
 
     Args:
-        step: ``(token [n, 1], state) -> (scores [n, 1, n_tokens], state)``, where the first state is None.
+        step: ``(token [m, 1], state) -> (scores [m, 1, n_tokens], state)``, where the first state is None.
         uniform: float [n, length], random numbers from 0 to 1, each of which picks a token.
         temperature: of the softmax.
         device: where ``step`` has its tokens.
         first: codes that a text may begin with; any, the end too, where none are given.
+        rows: ``(state, index [m]) -> state`` of some texts: those that have ended are then computed no further.
     """
-    draws = torch.from_numpy(uniform)
+    draws, live = torch.from_numpy(uniform), torch.arange(len(uniform))
     code = torch.zeros(draws.shape, dtype=torch.int64)
     token, state = torch.full((len(draws), 1), EDGE, device=device), None
     ended = torch.zeros(len(draws), dtype=torch.bool)
@@ -114,11 +117,16 @@ def draw_codes(
         if not place and first:
             likely[:, [code for code in range(likely.shape[1]) if code not in {*first}]] = -torch.inf
         upto = likely.softmax(dim=1).cumsum(dim=1)
-        drawn = torch.searchsorted(upto, draws[:, place : place + 1] * upto[:, -1:], right=True)
-        code[:, place] = drawn.clamp_(max=upto.shape[1] - 1)[:, 0]
-        ended |= code[:, place] == EDGE
+        drawn = torch.searchsorted(upto, draws[live, place : place + 1] * upto[:, -1:], right=True)
+        drawn.clamp_(max=upto.shape[1] - 1)
+        code[live, place] = drawn[:, 0]
+        ended |= drawn[:, 0] == EDGE
         if ended.all():
             break
+        if rows is not None and int(ended.sum()) > len(live) // ENDED:
+            going = (~ended).nonzero()[:, 0]
+            live, drawn, ended = live[going], drawn[going], ended[going]
+            state = rows(state, going.to(device))
         token = drawn.to(device)
     return code
 

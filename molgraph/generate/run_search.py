@@ -18,6 +18,7 @@ from molgraph.data.table import make_table
 from molgraph.generate.diversity import kernel_matrix, select_diverse
 from molgraph.generate.known import Told
 from molgraph.generate.oracles.journal import OracleCalls
+from molgraph.generate.rewards.reward import Reward
 from molgraph.generate.searches.search import Proposals, Search
 
 IDLE = 25  # batches without a new molecule after which a search has come to its end
@@ -72,8 +73,9 @@ def run_search(
     *,
     starts: Sequence[str] = (),
     known: Told | None = None,
+    rewards: Sequence[Reward] = (),
     standardiser: str = "standard",
-    batch: int = 20,
+    batch: int | None = None,
     diversity: float = 0.5,
     seed: int = 0,
     proposed: Proposed | None = None,
@@ -86,15 +88,19 @@ def run_search(
         search: proposes molecules.
         starts: molecules to begin at, which are scored first.
         known: molecules with scores that the search is told before anything is scored.
+        rewards: terms that the scores of proposals go through, in order, before the search is told them.
         standardiser: the preset that proposals go through.
-        batch: molecules scored between two proposals.
+        batch: molecules scored between two proposals; None for the search's own number.
         diversity: weight of the batch's determinantal diversity against the search's promise, 0 to 1. The more it
             weighs, the more proposals there are to choose from, up to three for each place.
         seed: of the search and of decoding.
         proposed: filled in as the search goes, for callers that may be interrupted.
     """
     out, starts = proposed or Proposed(), standard_starts(starts, standardiser)
+    batch, diversity = search.batch_size if batch is None else batch, diversity if search.chooses else 0.0
     told, share = None if known is None else (known.smiles, known.score), 1 + (CHOICE - 1) * diversity
+    for each in rewards:
+        each.begin(generator, scale=calls.oracle.scale, seed=seed)
     how: dict[str, Any] = {"standardiser": standardiser, "batch": round(batch * share), "seed": seed}
     search.begin(generator, starts=starts, known=told, **how)
     out.notes += filter(None, [known and known.note(search.n_known), search.fit_into(calls.budget)])
@@ -106,7 +112,7 @@ def run_search(
             n = round(min(batch, calls.left) * share)
             asked = search.ask_wider(n, step, idle, bool(far)) if idle else search.ask(n, step)
             before, outside = len(calls.scored), len(out.outside)
-            _score(calls, search, asked, out, batch, diversity)
+            _score(calls, search, rewards, asked, out, batch, diversity)
             new, far, step = len(calls.scored) - before, len(out.outside) - outside, step + 1
             idle = 0 if new else idle + 1
             line.advance(new)
@@ -120,11 +126,22 @@ def run_search(
     return out
 
 
-def _score(calls: OracleCalls, search: Search, asked: Proposals, out: Proposed, batch: int, diversity: float) -> None:
+def _score(
+    calls: OracleCalls,
+    search: Search,
+    rewards: Sequence[Reward],
+    asked: Proposals,
+    out: Proposed,
+    batch: int,
+    diversity: float,
+) -> None:
     """Tell the search what is known of its proposals, and score a batch of the new molecules."""
 
-    def tell(rows: Sequence[int] | np.ndarray, score: Sequence[float] | np.ndarray) -> None:
-        search.tell([asked.smiles[i] for i in rows], np.asarray(score, dtype=np.float64))
+    def tell(rows: Sequence[int] | np.ndarray, values: Sequence[float] | np.ndarray) -> None:
+        score = np.asarray(values, dtype=np.float64)
+        for each in rewards if len(score) else ():
+            score = each.adjust([found[i].smiles for i in rows], score)
+        search.tell([asked.smiles[i] for i in rows], score)
 
     rows: list[int] = []
     known: list[float] = []
@@ -147,7 +164,7 @@ def _score(calls: OracleCalls, search: Search, asked: Proposals, out: Proposed, 
     out.outside.update(texts[missed])
     worst = min((one.total for one in calls.scored.values() if np.isfinite(one.total)), default=0.0)
     rejected = np.flatnonzero(missed)[:batch]  # no call is spent, but the search learns where they lie
-    tell(broken, np.full(len(broken), np.nan))
+    search.tell([asked.smiles[i] for i in broken], np.full(len(broken), np.nan))
     tell(places[rejected], worst - loss[rejected])
     chosen = choose_batch(texts[~missed].tolist(), asked.promise[places[~missed]], min(batch, calls.left), diversity)
     again = np.argsort(-asked.promise[rows], kind="stable")[:batch]  # more would outweigh what is new

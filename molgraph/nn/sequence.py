@@ -43,6 +43,12 @@ class SequenceLayers(nn.Module):
     ) -> tuple[Float[Tensor, "n t d"], Any]:
         """The states of the tokens, zeros at padded places, and the state to go on from, None where not causal."""
 
+    def rows(self, state: Any, index: Tensor) -> Any:
+        """The state of some sequences alone: int64 [m], which of the n; a subclass says where they stand in its own."""
+        if isinstance(state, Tensor):
+            return state.index_select(0, index)
+        return [self.rows(each, index) for each in state]
+
 
 def make_sequence(sequence: str, d_in: int, d: int, n_layers: int = 2, dropout: float = 0.0) -> SequenceLayers:
     """Registered sequence layers, such as ``s4(d_state=16)``.

@@ -50,7 +50,10 @@ class Search(ABC):
     ``needs``: importable names of libraries that molgraph does not install. ``small``: parameters for trials.
     ``generator``: a fitted one, or None. ``starts``: SMILES to begin at. ``n_known``: molecules whose scores it was
     told first. ``standardiser``: the preset that proposals go through. ``batch``: proposals that it is asked for, but
-    at the end. ``fixed``: whether a person chose ``initial``.
+    at the end. ``fixed``: whether a person chose ``initial``. ``batch_size``: proposals of a batch where nobody says
+    otherwise. ``chooses``: whether more are asked for than are scored, and a diverse batch is chosen of them; not where
+    it learns from its own draws as they fall. ``default_model``: the shipped model that it takes where none is
+    named; empty for none.
     """
 
     name: str = ""
@@ -59,6 +62,9 @@ class Search(ABC):
     initial: int = 0
     fixed: bool = False
     n_known: int = 0
+    batch_size: int = 20
+    chooses: bool = True
+    default_model: str = ""
 
     def begin(
         self,

@@ -28,6 +28,12 @@ class _Recurrent(SequenceLayers):
         h, state = self.layers(x, state)
         return padded(h, mask), state
 
+    def rows(self, state: Any, index: Tensor) -> Any:
+        """The state of some sequences, [layers, n, d] each."""
+        if isinstance(state, Tensor):
+            return state.index_select(1, index)
+        return tuple(self.rows(each, index) for each in state)
+
 
 @register("sequence", "gru", summary="gated recurrent units", paper="Cho et al. 2014, EMNLP, 1724")
 class GRU(_Recurrent):

@@ -1,0 +1,1 @@
+"""Losses whose gradient makes a language model write texts of higher reward."""

@@ -1,0 +1,127 @@
+"""Draw from a copy of a language model, and give the log-probabilities of texts, as searches train it by scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from molgraph.base.seeds import generator as random_numbers
+from molgraph.chem.tokens import alphabet
+from molgraph.generate.network_generator import NetworkGenerator
+from molgraph.generate.next_token import PAD, draw_codes, shifted, until_end
+from molgraph.train.runtime import resolve_device, torch_settings
+
+TOGETHER = 256  # texts that go through the network at once
+
+
+class Tokens(NamedTuple):
+    """The log-probability of each token of n texts, and of their ends.
+
+    Args:
+        log_p: float [n, t], ``log p(x_t | x_1 ... x_(t-1))``; 0 behind a text's end.
+        mask: bool [n, t], whether a place has a token or an end.
+        states: float [n, t, d], the network's states from which each was drawn.
+    """
+
+    log_p: Float[Tensor, "n t"]
+    mask: Bool[Tensor, "n t"]
+    states: Float[Tensor, "n t d"]
+
+    @property
+    def total(self) -> Float[Tensor, " n"]:
+        """float [n], the log-probability of each text."""
+        return self.log_p.sum(dim=1)
+
+
+class Policy:
+    """A copy of a language model's network: ``p(text) = prod_t p(x_t | x_1 ... x_(t-1))``, to draw from and to train.
+
+    Args:
+        model: a fitted language model, which stays as it is.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> from molgraph.generate.language import LanguageGenerator
+        >>> model = LanguageGenerator(**LanguageGenerator.small, threads=1).fit(make_table(["CCO", "CCN", "CCCl"]))
+        >>> policy = Policy(model)
+        >>> with policy.at_work():
+        ...     codes = policy.draw(4, seed=1)
+        ...     tokens = policy.tokens(codes)
+        >>> len(policy.texts(codes)), tokens.log_p.shape == tokens.mask.shape
+        (4, True)
+    """
+
+    def __init__(self, model: NetworkGenerator) -> None:
+        fitted = model.ready()
+        self.network, self.vocabulary = deepcopy(fitted.network).eval(), tuple(fitted.vocabulary)
+        self.network.requires_grad_(requires_grad=True)
+        self.written, self.max_length = alphabet(model.tokens), model.max_length
+        self.temperature, self.threads, self.precision = model.temperature, model.threads, model.precision
+        self.device = resolve_device(model.device)
+        self.network.to(self.device)
+        self.code_of = {token: code for code, token in enumerate(self.vocabulary, 1)}
+        first = [code for token, code in self.code_of.items() if self.written.begins(token)]
+        self.first = first if len(first) < len(self.vocabulary) else []
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Threads and precision as the model has them."""
+        bfloat16 = self.precision == "bfloat16"
+        with torch_settings(self.threads), torch.autocast(self.device.type, torch.bfloat16, enabled=bfloat16):
+            yield
+
+    def draw(self, n: int, seed: int) -> list[list[int]]:
+        """The codes of ``n`` texts."""
+        out: list[list[int]] = []
+        for start in range(0, n, TOGETHER):
+            size = min(TOGETHER, n - start)
+            uniform = random_numbers(seed, "draw", start).random((size, self.max_length))
+            with torch.inference_mode():
+                code = draw_codes(
+                    self.network,
+                    uniform,
+                    self.temperature,
+                    self.device,
+                    first=self.first,
+                    rows=self.network.sequence.rows,
+                )
+            out += [until_end(row) for row in code.tolist()]
+        return out
+
+    def texts(self, codes: Sequence[Sequence[int]]) -> list[str]:
+        """The SMILES that codes stand for."""
+        return [self.written.join([self.vocabulary[code - 1] for code in row]) for row in codes]
+
+    def encode(self, smiles: Sequence[str]) -> list[list[int] | None]:
+        """The codes of each SMILES as it is written; None where the alphabet lacks a token or it is too long."""
+        split = self.written.split(list(smiles))
+        rows = [[self.code_of.get(token, 0) for token in tokens] if not why else [0] for tokens, why in split]
+        return [row if row and all(row) and len(row) <= self.max_length else None for row in rows]
+
+    def tokens(self, codes: Sequence[Sequence[int]]) -> Tokens:
+        """The log-probabilities of texts, with gradients where they are wanted."""
+        flat = torch.tensor([code for row in codes for code in row], dtype=torch.int64)
+        offsets = torch.tensor(np.cumsum([0, *map(len, codes)]))
+        given, target = (each.to(self.device) for each in shifted(flat, offsets))
+        states, _ = self.network.sequence(self.network.embedding(given), None, None)
+        log_p = self.network.scores(states).float().log_softmax(dim=2)
+        mask = target != PAD
+        chosen = log_p.gather(2, target.clamp(min=0).unsqueeze(2))[:, :, 0]
+        return Tokens(torch.where(mask, chosen, 0.0), mask, states.float())
+
+    def log_prob(self, codes: Sequence[Sequence[int]]) -> np.ndarray:
+        """float64 [n], the log-probability of each text, without gradients."""
+        order = sorted(range(len(codes)), key=lambda row: len(codes[row]))
+        out = np.zeros(len(codes))
+        with torch.inference_mode():
+            for start in range(0, len(order), TOGETHER):
+                rows = order[start : start + TOGETHER]
+                out[rows] = self.tokens([codes[row] for row in rows]).total.double().cpu().numpy()
+        return out

@@ -1,0 +1,192 @@
+"""Train a language model by the scores of the molecules that it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import torch
+
+from molgraph.base.errors import UnsupportedError
+from molgraph.base.ranges import NotNegative, Range
+from molgraph.base.registry import register
+from molgraph.base.seeds import derive
+from molgraph.chem.standardise import standardise_smiles
+from molgraph.generate.estimators.estimator import Episodes, Estimator, make_estimator
+from molgraph.generate.policy import Policy
+from molgraph.generate.searches.search import Proposals, Search
+
+
+class Written(NamedTuple):
+    """A text that was scored.
+
+    Args:
+        codes: its tokens.
+        reward: from 0 to 1.
+        log_mu: its tokens' log-probabilities when it was drawn; empty of one that the model did not draw.
+    """
+
+    codes: list[int]
+    reward: float
+    log_mu: np.ndarray
+
+
+class Unit:
+    """Bring scores to 0 to 1: as they are where all told so far are, else between the lowest and the highest told.
+
+    Example:
+        >>> unit = Unit()
+        >>> unit(np.array([0.2, 0.9, np.nan])).tolist(), unit(np.array([-1.0, 3.0, 1.0])).tolist()
+        ([0.2, 0.9, 0.0], [0.0, 1.0, 0.5])
+    """
+
+    def __init__(self) -> None:
+        self.low, self.high = 0.0, 1.0
+
+    def __call__(self, score: np.ndarray) -> np.ndarray:
+        """float64 [n]; 0 of what has no score."""
+        known = score[np.isfinite(score)]
+        if len(known):
+            self.low, self.high = min(self.low, float(known.min())), max(self.high, float(known.max()))
+        return np.nan_to_num((np.nan_to_num(score, nan=self.low) - self.low) / (self.high - self.low))
+
+
+class LanguageSearch(Search):
+    """The base class of searches that train a copy of a language model; a subclass writes ``learn``.
+
+    The generator is a language model, by default the one that ships. Each proposal is a text that the trained copy
+    draws; before the next batch is drawn, ``learn`` is given the texts of the last with their rewards. A text that is
+    no molecule, or has no score, has the reward 0. Starts and known molecules are learned from as texts of their own,
+    where the vocabulary has their tokens.
+
+    ``agent``: the copy. ``prior``: the model as it was. ``unit``: brings scores to 0 to 1.
+    """
+
+    batch_size = 64
+    chooses = False
+    default_model = "prior"
+    learning_rate: float = 5e-4
+
+    def begin(self, generator: Any = None, **how: Any) -> None:
+        """As ``Search.begin``; raises ``UnsupportedError`` for a generator that is no language model."""
+        if not hasattr(generator, "log_prob"):
+            words = (
+                f"the search {self.name!r} trains a language model, and {getattr(generator, 'name', generator)} is none"
+            )
+            hint = f"name one made by train-generator -m language, or none: then {self.default_model!r} is used"
+            raise UnsupportedError(words, hint=hint)
+        self.prior, self.agent, self.unit = Policy(generator), Policy(generator), Unit()
+        self.drawn: dict[str, list[int]] = {}
+        self.told: list[Written] = []
+        self.prepare()
+        super().begin(generator, **how)
+
+    def prepare(self) -> None:
+        """Make the optimiser, and the weights that are trained beside the model."""
+        self.optimizer = torch.optim.Adam(self.agent.network.parameters(), self.learning_rate)
+
+    def ask(self, n: int, step: int) -> Proposals:
+        """Learn from what was told, then draw ``n`` texts."""
+        with self.agent.at_work():
+            if self.told:
+                self.learn(self.told, step)
+                self.told = []
+            texts = self.write(n, step)
+        return Proposals(texts, np.zeros(len(texts)))
+
+    def write(self, n: int, step: int) -> list[str]:
+        """``n`` texts of the agent, after the preset."""
+        codes = self.agent.draw(n, derive(self.seed, "write", step))
+        return self.remember(codes)
+
+    def remember(self, codes: Sequence[list[int]]) -> list[str]:
+        """The texts of codes after the preset, whose codes are kept until they are told."""
+        raw = self.agent.texts(codes)
+        texts = [new or old for old, new in zip(raw, standardise_smiles(raw, self.standardiser).values, strict=True)]
+        self.drawn = dict(zip(map(str, texts), codes, strict=True))
+        return [*map(str, texts)]
+
+    def tell(self, smiles: Sequence[str], score: np.ndarray) -> None:
+        """Keep the texts that can be learned from until the next batch."""
+        rewards = self.unit(np.asarray(score, dtype=np.float64))
+        other = [text for text in smiles if text not in self.drawn]
+        encoded = dict(zip(other, self.agent.encode(other), strict=True))
+        for text, reward in zip(smiles, rewards.tolist(), strict=True):
+            codes = self.drawn.get(text) or encoded.get(text)
+            if codes:
+                self.told.append(Written(codes, reward, np.zeros(0)))
+
+    def learn(self, told: Sequence[Written], step: int) -> None:
+        """Train the agent on the texts of a batch."""
+        raise NotImplementedError
+
+    def episodes(self, told: Sequence[Written]) -> Episodes:
+        """What estimators take, of the agent as it is."""
+        codes = [one.codes for one in told]
+        tokens = self.agent.tokens(codes)
+        with torch.no_grad():
+            prior = self.prior.tokens(codes).log_p
+        log_mu = tokens.log_p.detach().clone()
+        for row, one in enumerate(told):
+            if len(one.log_mu):
+                log_mu[row, : len(one.log_mu)] = torch.from_numpy(one.log_mu).to(log_mu)
+        reward = torch.tensor([one.reward for one in told], dtype=torch.float32, device=self.agent.device)
+        return Episodes(tokens.log_p, log_mu, prior, tokens.mask, reward, tokens.states.detach())
+
+
+@register("search", "policy", summary="policy gradients of a language model, with any estimator",
+          paper="Williams 1992, Mach. Learn. 8:229")  # fmt: skip
+class PolicySearch(LanguageSearch):
+    """One step of gradient descent, or the estimator's ``passes``, on each batch that the model writes.
+
+    Args:
+        estimator: a registered estimator with its settings.
+        kl: weight of the distance from the prior in the reward: ``S(x) - kl (log p(x) - log p_prior(x))``, whose
+            expectation is greatest at ``p_prior exp(S / kl) / Z``.
+        learning_rate: step size of Adam.
+    """
+
+    name = "policy"
+    small = MappingProxyType({"learning_rate": 1e-3})
+
+    def __init__(
+        self,
+        *,
+        estimator: str = "reinforce",
+        kl: NotNegative = 0.0,
+        learning_rate: Annotated[float, Range(0.0, 1.0, above=True)] = 5e-4,
+    ) -> None:
+        self.estimator, self.kl, self.learning_rate = estimator, kl, learning_rate
+        self.loss: Estimator = make_estimator(estimator)
+
+    def prepare(self) -> None:
+        """The estimator's weights beside the model's."""
+        self.loss = make_estimator(self.estimator)
+        self.loss.begin(self.agent.network.scores.in_features)
+        self.loss.to(self.agent.device)
+        self.optimizer = torch.optim.Adam(
+            [
+                {"params": [*self.agent.network.parameters()], "lr": self.learning_rate},
+                {"params": [*self.loss.parameters()], "lr": self.learning_rate * self.loss.rate},
+            ]
+        )
+
+    def learn(self, told: Sequence[Written], step: int) -> None:
+        """The estimator's passes over the batch."""
+        with torch.no_grad():
+            first = self.episodes(told)
+        reward = first.reward
+        if self.kl:
+            reward = reward - self.kl * (first.log_mu - first.log_prior).sum(dim=1)
+        for _ in range(self.loss.passes):
+            now = self.episodes(told)
+            self.descend(self.loss(now._replace(log_mu=first.log_mu, reward=reward)))
+
+    def descend(self, loss: torch.Tensor) -> None:
+        """One step of the optimiser."""
+        self.optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.agent.network.parameters(), 10.0)
+        self.optimizer.step()
