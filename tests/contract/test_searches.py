@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from molgraph.base.contracts import Generator
 from molgraph.base.registry import entry, names
 from molgraph.chem.smiles import why_unreadable
 from molgraph.data.sources import builtin
+from molgraph.generate.language import LanguageGenerator
 from molgraph.generate.oracles.combined import read_oracle
 from molgraph.generate.oracles.journal import OracleCalls, Scored
 from molgraph.generate.oracles.oracle import FunctionOracle
@@ -18,6 +21,7 @@ from molgraph.generate.run_search import run_search, standard_starts
 from molgraph.generate.searches.latent import LatentSearch
 from molgraph.generate.searches.search import Proposals, Search, make_search
 from tests.latent import NearestMolecule, latent_generator
+from tests.tiny import series
 
 STARTS = ["CCOc1ccccc1", "CC(=O)Nc1ccc(O)cc1"]
 
@@ -38,10 +42,17 @@ class Stopped(OracleCalls):
         return super()._compute(*args, **how)
 
 
-def made(name: str, latent: NearestMolecule) -> tuple[NearestMolecule | None, Search]:
+@cache
+def writer() -> LanguageGenerator:
+    """A small language model of SELFIES, each of whose texts is a molecule."""
+    return LanguageGenerator(**LanguageGenerator.small, tokens="selfies", threads=1).fit(series(48))
+
+
+def made(name: str, latent: NearestMolecule) -> tuple[Generator | None, Search]:
     """A small search, with the generator that it needs."""
     cls = entry("search", name).value
-    return latent if issubclass(cls, LatentSearch) else None, make_search(name, **cls.small)
+    needed = writer() if cls.default_model else latent if issubclass(cls, LatentSearch) else None
+    return needed, make_search(name, **cls.small)
 
 
 def asked(name: str, latent: NearestMolecule, *steps: tuple[int, int]) -> list[Proposals]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -70,15 +70,49 @@ class GraphGA(Search):
         parents = sorted(self.scores, key=lambda text: -self.scores[text])[: self.population]
         fitness = np.array([self.scores[text] for text in parents])
         fitness = fitness - fitness.min() + 0.01 * (np.ptp(fitness) or 1.0)
-        for _ in range(TRIES * n):
-            a, b = (parents[i] for i in rng.choice(len(parents), 2, p=fitness / fitness.sum()))
-            child = cross(a, b, rng, max_atoms=self.max_atoms)
-            promise = (self.scores[a] + self.scores[b]) / 2 if child else self.scores[a]
-            if not child or rng.random() < self.mutation_rate:
-                child = mutate(child or a, rng, max_atoms=self.max_atoms)
-            (text,) = standardise_smiles([child], self.standardiser).values
-            if text and text not in self.scores:
-                children.setdefault(text, promise)
-            if len(children) == n:
-                break
+        chance = dict(zip(parents, (fitness / fitness.sum()).tolist(), strict=True))
+        how: dict[str, Any] = {
+            "mutation_rate": self.mutation_rate,
+            "max_atoms": self.max_atoms,
+            "standardiser": self.standardiser,
+        }
+        for child, pair in breed(chance, n, rng, known=self.scores, **how).items():
+            children[child] = sum(self.scores[text] for text in pair) / len(pair)
         return Proposals([*children], np.array([*children.values()]))
+
+
+def breed(
+    chance: Mapping[str, float],
+    n: int,
+    rng: np.random.Generator,
+    *,
+    mutation_rate: float = 0.5,
+    max_atoms: int = 50,
+    standardiser: str = "standard",
+    known: Container[str] = (),
+) -> dict[str, tuple[str, ...]]:
+    """Up to ``n`` new molecules by crossing and mutating others: each with its parents, one or two.
+
+    Args:
+        chance: of each molecule to become a parent; they sum to 1.
+        n: children that are wanted; some tries give none.
+        rng: random numbers.
+        mutation_rate: share of the children of two parents that are mutated.
+        max_atoms: heavy atoms of a child, at most.
+        standardiser: the preset that children go through.
+        known: molecules that are no children.
+    """
+    children = dict[str, tuple[str, ...]]()
+    parents, chances = [*chance], np.array([*chance.values()])
+    for _ in range(TRIES * n):
+        a, b = (parents[i] for i in rng.choice(len(parents), 2, p=chances))
+        child = cross(a, b, rng, max_atoms=max_atoms)
+        pair = (a, b) if child else (a,)
+        if not child or rng.random() < mutation_rate:
+            child = mutate(child or a, rng, max_atoms=max_atoms)
+        (text,) = standardise_smiles([child], standardiser).values
+        if text and text not in known:
+            children.setdefault(text, pair)
+        if len(children) == n:
+            break
+    return children

@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.ranges import NotNegative, Range
@@ -80,6 +81,7 @@ class LanguageSearch(Search):
         self.prior, self.agent, self.unit = Policy(generator), Policy(generator), Unit()
         self.drawn: dict[str, list[int]] = {}
         self.told: list[Written] = []
+        self.known: dict[tuple[int, ...], torch.Tensor] = {}  # text -> the prior's log-probabilities of its tokens
         self.prepare()
         super().begin(generator, **how)
 
@@ -126,14 +128,22 @@ class LanguageSearch(Search):
         """What estimators take, of the agent as it is."""
         codes = [one.codes for one in told]
         tokens = self.agent.tokens(codes)
-        with torch.no_grad():
-            prior = self.prior.tokens(codes).log_p
+        prior = self.of_prior(codes)
         log_mu = tokens.log_p.detach().clone()
         for row, one in enumerate(told):
             if len(one.log_mu):
                 log_mu[row, : len(one.log_mu)] = torch.from_numpy(one.log_mu).to(log_mu)
         reward = torch.tensor([one.reward for one in told], dtype=torch.float32, device=self.agent.device)
         return Episodes(tokens.log_p, log_mu, prior, tokens.mask, reward, tokens.states.detach())
+
+    def of_prior(self, codes: Sequence[list[int]]) -> torch.Tensor:
+        """float [n, t], the prior's log-probabilities of tokens, each text's computed once."""
+        fresh = [row for row in dict.fromkeys(map(tuple, codes)) if row not in self.known]
+        if fresh:
+            with torch.no_grad():
+                found = self.prior.tokens(fresh).log_p.cpu()
+            self.known.update((row, found[i, : len(row) + 1]) for i, row in enumerate(fresh))
+        return pad_sequence([self.known[tuple(row)] for row in codes], batch_first=True).to(self.agent.device)
 
 
 @register("search", "policy", summary="policy gradients of a language model, with any estimator",
