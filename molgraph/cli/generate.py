@@ -64,8 +64,9 @@ def generate(
 
     A csv file has a row for each that was drawn: smiles, valid, novel, and
     the reason where it is no molecule. A smi file has the valid ones alone.
-    Novel molecules are those that the generator did not learn from; salts
-    and stereoisomers count as one molecule. What RDKit reads and is none
+    Unique are different canonical SMILES, stereoisomers apart. Novel are
+    those that the generator did not learn from: there salts and
+    stereoisomers count as one molecule. What RDKit reads and is none
     (an open attachment point, no carbon) is not valid, and counted apart.
 
     Examples:

@@ -14,6 +14,8 @@ from molgraph.data.standardise import standardise
 from molgraph.data.table import make_table
 from molgraph.train.training_molecules import molecule_hashes
 
+SEEN, FEW = 50, 0.5  # of so many draws, the share of valid ones below which there is advice
+
 
 @dataclass(frozen=True)
 class Generated:
@@ -85,6 +87,8 @@ class Generated:
         words += "" if self.n_novel is None else f", {self.n_novel:,} novel of those"
         if none := self.n_no_molecule:
             words += f"; {none:,} that RDKit reads {'is' if none == 1 else 'are'} no molecule{'s' * (none > 1)}"
+        if len(self) >= SEEN and self.n_valid < FEW * len(self):
+            words += ". Few are valid: train longer, draw at a lower temperature, or write SELFIES (params.tokens)"
         return words
 
     def to_frame(self) -> pd.DataFrame:

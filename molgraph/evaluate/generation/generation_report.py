@@ -69,7 +69,8 @@ class GenerationReport:
 
     def label(self, measure: Measure) -> str:
         """What tables call a measure."""
-        return label_of(measure, self.embedding, self.n)
+        valid = [len(sample.readable) for sample in self.samples.values()]  # uniqueness is of these
+        return label_of(measure, self.embedding, min([self.n, *valid]))
 
     def value(self, row: str, measure: str) -> float:
         """A row's value of a measure.
@@ -210,7 +211,7 @@ class GenerationReport:
 
 
 def label_of(measure: Measure, embedding: str, n: int = FIRST) -> str:
-    """What tables call a measure: Fréchet's distance with its embedding, uniqueness with the number of draws."""
+    """What tables call a measure: Fréchet's distance with its embedding, uniqueness with the number of valid draws."""
     if measure.name == f"unique@{FIRST}" and n < FIRST:
         return f"unique@{n:,}"
     return f"{measure.label} ({embedding})" if measure.name == "frechet" else measure.label

@@ -6,20 +6,30 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from molgraph.chem.draw import draw_molecule
 from molgraph.evaluate.generation.definitions import DEFINITIONS
 from molgraph.evaluate.generation.sample import Sample
 from molgraph.evaluate.report_style import COLOURS, SOFT, drawn, render
 
 SHOWN = {"logp": "logP", "sa": "synthetic accessibility", "qed": "QED", "weight": "weight, g/mol"}
 BINS = 40
+DRAWN = 12  # molecules of each sample, as pictures
 
 
 def page(samples: Mapping[str, Sample], reference: Sample | None, **about: Any) -> str:
     """The page as one HTML text that loads nothing from anywhere; ``about`` has the other values of its template."""
     picture = properties(samples, reference, key="properties")
-    return render("generation.html.jinja", picture=picture, definitions=DEFINITIONS, **about)
+    pictures = {name: molecules(sample) for name, sample in samples.items() if len(sample.readable)}
+    return render("generation.html.jinja", picture=picture, pictures=pictures, definitions=DEFINITIONS, **about)
+
+
+def molecules(sample: Sample) -> list[Markup]:
+    """Pictures of the first different molecules that were drawn."""
+    first = [*dict.fromkeys(sample.canonical)][:DRAWN]
+    return [Markup(draw_molecule(text, width=220, height=150)) for text in first]  # which escapes what it was given
 
 
 @drawn
