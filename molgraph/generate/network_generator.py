@@ -160,11 +160,13 @@ class NetworkGenerator(Generator):
 
     @contextmanager
     def at_work(self) -> Iterator[Fitted]:
-        """The network on its device and the vocabulary, with threads as asked and without gradients."""
+        """The network on its device and the vocabulary, with threads and precision as asked and without gradients."""
         fitted = self.ready()
         self.check()
-        with torch_settings(self.threads), torch.inference_mode():
-            yield Fitted(fitted.network.to(resolve_device(self.device)), fitted.vocabulary)
+        device = resolve_device(self.device)
+        lower = torch.autocast(device.type, torch.bfloat16, enabled=self.precision == "bfloat16")
+        with torch_settings(self.threads), torch.inference_mode(), lower:
+            yield Fitted(fitted.network.to(device), fitted.vocabulary)
 
     def state(self) -> State:
         """Weights as arrays; hyper-parameters and vocabulary as JSON."""
