@@ -146,7 +146,8 @@ def optimise(
             if compare and made.name != "sampling":
                 plain = OracleCalls(total, budget, seconds=seconds)
                 plain.resumed, plain.known = dict(calls.scored), calls.known  # what was scored is not scored again
-                run_search(generator, plain, make_search("sampling"), starts=starts, **how)
+                as_many = {**how, "batch": batch or made.batch_size}
+                run_search(generator, plain, make_search("sampling"), starts=starts, **as_many)
                 curves["sampling"] = best_so_far(plain)
         except KeyboardInterrupt:
             interrupted = True

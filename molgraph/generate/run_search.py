@@ -22,6 +22,7 @@ from molgraph.generate.rewards.reward import Reward
 from molgraph.generate.searches.search import Proposals, Search
 
 IDLE = 25  # batches without a new molecule after which a search has come to its end
+FAILED = 100  # calls in a row without a score after which nobody learns anything
 CHOICE = 3  # proposals asked for each place of a batch, where diversity alone counts
 CROWD = 12  # candidates for each place of a batch, at most, among which a diverse batch is chosen
 
@@ -106,9 +107,10 @@ def run_search(
     out.notes += filter(None, [known and known.note(search.n_known), search.fit_into(calls.budget)])
     with bar(f"search by {search.name}", calls.budget) as line:
         search.tell(starts, np.array([one.guide for one in calls.score(starts)]))
+        out.notes += search.notes(starts)
         line.advance(len(calls.scored))
-        step = idle = far = 0
-        while calls.left and idle < IDLE:
+        step, idle, far, failed = 0, 0, 0, ""
+        while calls.left and idle < IDLE and not (failed := failing(calls)):
             n = round(min(batch, calls.left) * share)
             asked = search.ask_wider(n, step, idle, bool(far)) if idle else search.ask(n, step)
             before, outside = len(calls.scored), len(out.outside)
@@ -118,12 +120,21 @@ def run_search(
             line.advance(new)
             best = max((one.total for one in calls.scored.values() if one.within), default=np.nan)
             line.describe(f"search by {search.name}, best {best:.3f}")
-    if calls.left:
+    if failed:
+        words = f"the search ended after {len(calls.scored):,} of {calls.budget:,} calls"
+        out.notes.append(f"{words}: the last {FAILED} have no score, the last one because {failed}")
+    elif calls.left:
         out.notes.append(
             f"the search ended after {len(calls.scored):,} of {calls.budget:,} calls: {IDLE} batches in a row held "
             f"no new molecule{' within the bounds' if out.outside else ''}"
         )
     return out
+
+
+def failing(calls: OracleCalls) -> str:
+    """Why the last call has no score, where none of the last ``FAILED`` has one; else empty."""
+    last = [*calls.scored.values()][-FAILED:]
+    return last[-1].reason if len(last) == FAILED and all(one.reason for one in last) else ""
 
 
 def _score(

@@ -120,6 +120,11 @@ class LanguageSearch(Search):
             if codes:
                 self.told.append(Written(codes, reward, np.zeros(0)))
 
+    def notes(self, starts: Sequence[str]) -> list[str]:
+        """Which starts the model cannot write."""
+        strange = [text for text, codes in zip(starts, self.agent.encode(starts), strict=True) if codes is None]
+        return [f"the start {text} has tokens that the model lacks: it is scored, not learned from" for text in strange]
+
     def learn(self, told: Sequence[Written], step: int) -> None:
         """Train the agent on the texts of a batch."""
         raise NotImplementedError

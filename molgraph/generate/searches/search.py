@@ -105,6 +105,10 @@ class Search(ABC):
         self.tell(smiles, score)
         return len(smiles)
 
+    def notes(self, starts: Sequence[str]) -> list[str]:
+        """What a person should know of the molecules that it begins at; by default nothing."""
+        return []
+
     def ask_wider(self, n: int, step: int, idle: int, outside: bool) -> Proposals:
         """Proposals after ``idle`` batches without a new molecule: it turns in circles or is ``outside`` the bounds."""
         return self.ask(n * (1 + idle), step)
