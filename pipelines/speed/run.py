@@ -37,6 +37,7 @@ HEADLINES = {
 GROUPS = (
     *("data", "model", "zoo", "dimenet", "loading", "predict", "splits", "bench", "jtvae", "jtvae-size", "space"),
     "pretraining",
+    "search",
 )
 
 
@@ -67,6 +68,10 @@ def measure(groups: list[str]) -> dict[str, dict[str, Any]]:
         from pretraining_speed import pretraining_speed
 
         rows |= pretraining_speed()
+    if "search" in groups:
+        from search_speed import search_speed
+
+        rows |= search_speed()
     if "predict" in groups:
         from predict_speed import predict_speed
 
