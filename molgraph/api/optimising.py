@@ -21,10 +21,11 @@ from molgraph.data.table import Table
 from molgraph.generate.control import judge, make_control
 from molgraph.generate.known import read_known, value_known
 from molgraph.generate.optimised import Optimised, annotated, best_so_far, ranked, rows_of
-from molgraph.generate.oracles.combined import Combined, Term, read_oracle
+from molgraph.generate.oracles.combined import Combined, read_oracle
 from molgraph.generate.oracles.journal import SECONDS, OracleCalls
 from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.oracles.similarity import Nearest, Similarity
+from molgraph.generate.oracles.term import Term
 from molgraph.generate.rewards.reward import make_rewards
 from molgraph.generate.run_search import Proposed, run_search, standard_starts
 from molgraph.generate.searches.search import make_search

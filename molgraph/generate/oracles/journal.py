@@ -25,6 +25,7 @@ logger = logging.getLogger("molgraph")
 SECONDS = 30.0
 TOGETHER = 500  # known molecules that are computed at once
 ABANDONED = 8  # calls that never came back and still run, from which no other is begun
+OVERHEAD = 3.0  # times the limit of an oracle that keeps one itself, after which its call is given up
 SPENT = "the budget is spent"
 
 
@@ -133,7 +134,8 @@ class OracleCalls:
         return out
 
     def close(self) -> None:
-        """Close the journal."""
+        """Close the journal, and end what the oracle still runs."""
+        self.oracle.close()
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -171,6 +173,7 @@ class OracleCalls:
         self._hung = [thread for thread in self._hung if thread.is_alive()]
         if len(self._hung) >= ABANDONED:
             raise TooLongError(f"{ABANDONED} earlier calls of the oracle have not come back")
+        limit = max(self.seconds, OVERHEAD * self.oracle.time_limit)
         answers: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
 
         def work() -> None:
@@ -182,11 +185,11 @@ class OracleCalls:
         thread = threading.Thread(target=work, name="molgraph-oracle", daemon=True)
         thread.start()
         try:
-            done, answer = answers.get(timeout=self.seconds * len(items))
+            done, answer = answers.get(timeout=limit * len(items))
         except queue.Empty:
             self._hung.append(thread)
             each = f" for each of {len(items)} molecules" if len(items) > 1 else ""
-            raise TooLongError(f"the oracle takes longer than {self.seconds:g} s{each}") from None
+            raise TooLongError(f"the oracle takes longer than {limit:g} s{each}") from None
         if not done:
             raise answer
         return answer
