@@ -51,6 +51,7 @@ class Oracle(ABC):
     ``unit``: whether every score lies from 0 to 1, and higher is better, as a product of oracles needs.
     ``time_limit``: seconds that it gives each molecule itself, which a caller's limit then does not cut short; 0 where
     it leaves the limit to its caller.
+    ``cautious``: whether scores are made worse on purpose where they are in doubt, which a weight below 0 would reward.
     ``version``: changes whenever the scores would; an oracle outside molgraph has its calls kept where it names one.
     """
 
@@ -62,6 +63,7 @@ class Oracle(ABC):
     free: bool = False
     unit: bool = False
     time_limit: float = 0.0
+    cautious: bool = False
     small: Mapping[str, Any] = MappingProxyType({})
     version: str = ""
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from molgraph.base.errors import ConflictError
 from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.transforms.transform import Transform
 
@@ -46,6 +47,13 @@ class Term:
     above: bool = False
     below: bool = False
     transform: Transform | None = None
+
+    def __post_init__(self) -> None:
+        if self.weight < 0 and self.oracle.cautious:
+            words = f"the weight of {self.label} is below 0, which would reward what its caution lowers"
+            raise ConflictError(
+                words, hint="say that lower is better, as in model(FILE.mgm, pessimistic=true, lower=true)"
+            )
 
     @property
     def words(self) -> str:
