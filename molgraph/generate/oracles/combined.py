@@ -177,6 +177,12 @@ def read_oracle(given: Given, lead: str = "") -> Combined:
     if isinstance(given, Mapping):
         rest = dict(given)
         combine = str(rest.pop("combine", "sum"))
+        if "stage" in rest:
+            from molgraph.generate.oracles.stages import read_stages  # which is made of combined ones
+
+            if others := [name for name in rest if name != "stage"]:
+                raise ConflictError(f"{others[0]} stands beside the stages", hint="write it into one of them")
+            return read_stages(rest["stage"], lambda each: read_oracle(each, lead), combine)
         return Combined([term_from_mapping(str(name), how, lead) for name, how in rest.items()], combine)
     if callable(given):
         oracle = FunctionOracle(given)

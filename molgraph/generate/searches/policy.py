@@ -118,6 +118,10 @@ class LanguageSearch(Search):
             if codes:
                 self.told.append(Written(codes, reward, np.zeros(0)))
 
+    def forget(self) -> None:
+        """Forget the range of the scores, and the texts that were not learned from; the agent stays as it is."""
+        self.told, self.unit = [], Unit()
+
     def learn(self, told: Sequence[Written], step: int) -> None:
         """Train the agent on the texts of a batch."""
         raise NotImplementedError

@@ -93,6 +93,11 @@ class Reinvent(PolicySearch):
         self.best = Memory(self.memory)
         super().begin(generator, **how)
 
+    def forget(self) -> None:
+        """Empty the memory too."""
+        self.best = Memory(self.memory)
+        super().forget()
+
     def learn(self, told: Sequence[Written], step: int) -> None:
         """A step on the batch and on texts of the memory."""
         again = self.best.draw(self.replay, generator(self.seed, "replay", step)) if self.replay and self.best else []
