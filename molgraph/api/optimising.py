@@ -21,10 +21,12 @@ from molgraph.data.table import Table
 from molgraph.generate.control import judge, make_control
 from molgraph.generate.known import read_known, value_known
 from molgraph.generate.optimised import Optimised, annotated, best_so_far, ranked, rows_of
-from molgraph.generate.oracles.combined import Combined, Term, read_oracle
+from molgraph.generate.oracles.combined import Combined, read_oracle
 from molgraph.generate.oracles.journal import SECONDS, OracleCalls
 from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.oracles.similarity import Nearest, Similarity
+from molgraph.generate.oracles.stages import make_calls
+from molgraph.generate.oracles.term import Term
 from molgraph.generate.rewards.reward import make_rewards
 from molgraph.generate.run_search import Proposed, run_search, standard_starts
 from molgraph.generate.searches.search import make_search
@@ -133,7 +135,7 @@ def optimise(
     total = _bounded(total, starts, similarity, near, max_distance)
     how: dict[str, Any] = {"standardiser": preset, "batch": batch, "diversity": diversity, "seed": seed}
     before = {} if generator is None else generator.get_params()
-    calls = OracleCalls(total, budget, journal=journal, seconds=seconds)
+    calls = make_calls(total, budget, journal=journal, seconds=seconds)
     second = None if control is None else make_control(control, total, seed)
     curves, interrupted = {}, False
     try:
@@ -145,7 +147,8 @@ def optimise(
             curves[made.name] = best_so_far(calls)
             if compare and made.name != "sampling":
                 plain = OracleCalls(total, budget, seconds=seconds)
-                plain.resumed, plain.known = dict(calls.scored), calls.known  # what was scored is not scored again
+                if calls.oracle.labels == total.labels:  # what was scored is not scored again
+                    plain.resumed, plain.known = dict(calls.scored), calls.known
                 as_many = {**how, "batch": batch or made.batch_size}
                 run_search(generator, plain, make_search("sampling"), starts=starts, **as_many)
                 curves["sampling"] = best_so_far(plain)

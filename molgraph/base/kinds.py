@@ -40,6 +40,7 @@ KINDS: dict[str, Kind] = {
     "metric": Kind(("molgraph.evaluate.metrics",)),
     "generator": Kind(("molgraph.generate.*",), PARAMS),
     "oracle": Kind(("molgraph.generate.oracles.*",), "--oracle '{name}:WEIGHT'"),
+    "transform": Kind(("molgraph.generate.transforms.*",), "--oracle 'NAME={name}(VALUE):WEIGHT'"),
     "search": Kind(("molgraph.generate.searches.*",), "--search '{name}(NAME=VALUE)'"),
     "estimator": Kind(("molgraph.generate.estimators.*",), "--search 'policy(estimator={name}(NAME=VALUE))'"),
     "reward": Kind(("molgraph.generate.rewards.*",), "--reward '{name}(NAME=VALUE)'"),

@@ -139,6 +139,8 @@ def judge(control: Control, frame: pd.DataFrame, oracle: Combined) -> Judged:
         both = int((kept & ~term.outside(np.nan_to_num(scores))[0]).sum())
         words = f"of the {int(kept.sum()):,} molecules within the bounds, {both:,} are within those of {label} by the"
         return Judged(scores, notes=(f"{words} control too",))
-    sign = 1.0 if term is None else np.sign(term.weight) * term.oracle.better
+    sign = 1.0 if term is None else float(np.sign(term.weight))
+    second = scores if term is None else term.value(scores)
+    values = values if term is None else term.value(values)
     order = np.argsort(frame["call"].to_numpy(), kind="stable")
-    return Judged(scores, watch(sign * values[order], sign * scores[order], independent=control.independent))
+    return Judged(scores, watch(sign * values[order], sign * second[order], independent=control.independent))

@@ -24,7 +24,7 @@ from molgraph.generate.oracles.similarity import Molecules
 from molgraph.train.model import Model
 from molgraph.train.training_molecules import molecule_hashes
 
-RESERVED = ("smiles", "objective", "start", "call", "reason")  # columns that no part of an oracle has
+RESERVED = ("smiles", "objective", "start", "stage", "call", "reason")  # columns that no part of an oracle has
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def ranked(calls: OracleCalls) -> list[Scored]:
         scored = np.isfinite(one.total)
         return not scored, not one.within, -(one.total if one.within else one.guide) if scored else 0.0, one.call
 
-    return sorted(calls.scored.values(), key=place)
+    return [*sorted(calls.scored.values(), key=place), *calls.history]
 
 
 def rows_of(scored: Sequence[Scored], oracle: Combined, starts: Sequence[str] = ()) -> pd.DataFrame:
@@ -107,6 +107,7 @@ def rows_of(scored: Sequence[Scored], oracle: Combined, starts: Sequence[str] = 
         "within_bounds": [one.within for one in scored],
         **{label: values for label, values in parts.items() if label not in RESERVED},
         **({"start": [one.smiles in starts for one in scored]} if starts else {}),
+        **({"stage": [one.stage for one in scored]} if any(one.stage for one in scored) else {}),
         "call": [one.call for one in scored],
         "reason": [one.reason for one in scored],
     }
@@ -164,4 +165,4 @@ def best_so_far(calls: OracleCalls) -> np.ndarray:
     """float64 [calls]: the best score within the bounds after each call; NaN before the first."""
     values = [one.total if one.within else -np.inf for one in calls.scored.values()]
     best = np.maximum.accumulate(np.array(values, dtype=np.float64)) if values else np.zeros(0)
-    return np.where(np.isfinite(best), best, np.nan)
+    return np.append(np.full(calls.before, np.nan), np.where(np.isfinite(best), best, np.nan))

@@ -17,7 +17,7 @@ from molgraph.data.standardise import standardise
 from molgraph.data.table import make_table
 from molgraph.generate.diversity import kernel_matrix, select_diverse
 from molgraph.generate.known import Told
-from molgraph.generate.oracles.journal import OracleCalls
+from molgraph.generate.oracles.journal import OracleCalls, Scored
 from molgraph.generate.rewards.reward import Reward
 from molgraph.generate.searches.search import Proposals, Search
 
@@ -114,11 +114,14 @@ def run_search(
             n = round(min(batch, calls.left) * share)
             asked = search.ask_wider(n, step, idle, bool(far)) if idle else search.ask(n, step)
             before, outside = len(calls.scored), len(out.outside)
-            _score(calls, search, rewards, asked, out, batch, diversity)
+            scored = _score(calls, search, rewards, asked, out, batch, diversity)
             new, far, step = len(calls.scored) - before, len(out.outside) - outside, step + 1
             idle = 0 if new else idle + 1
             line.advance(new)
             best = max((one.total for one in calls.scored.values() if one.within), default=np.nan)
+            if calls.end_batch(scored):
+                line.advance(_next_stage(calls, search, batch))
+                out.notes.append(f"a stage ended after {calls.before:,} calls: {calls.oracle.words} from there on")
             line.describe(f"search by {search.name}, best {best:.3f}")
     if failed:
         words = f"the search ended after {len(calls.scored):,} of {calls.budget:,} calls"
@@ -137,6 +140,15 @@ def failing(calls: OracleCalls) -> str:
     return last[-1].reason if len(last) == FAILED and all(one.reason for one in last) else ""
 
 
+def _next_stage(calls: OracleCalls, search: Search, n: int) -> int:
+    """Score the best molecules of the stage before by the next one, and tell the search: how many calls."""
+    before = sorted(calls.history, key=lambda one: -np.nan_to_num(one.guide, nan=-np.inf))
+    best = [one.smiles for one in before if np.isfinite(one.guide)][: min(n, calls.left)]
+    search.forget()
+    search.learn_known(best, np.array([one.guide for one in calls.score(best)]))
+    return len(calls.scored)
+
+
 def _score(
     calls: OracleCalls,
     search: Search,
@@ -145,8 +157,8 @@ def _score(
     out: Proposed,
     batch: int,
     diversity: float,
-) -> None:
-    """Tell the search what is known of its proposals, and score a batch of the new molecules."""
+) -> list[Scored]:
+    """Tell the search what is known of its proposals, and score a batch of the new molecules, which it returns."""
 
     def tell(rows: Sequence[int] | np.ndarray, values: Sequence[float] | np.ndarray) -> None:
         score = np.asarray(values, dtype=np.float64)
@@ -182,6 +194,7 @@ def _score(
     tell(np.array(rows, dtype=np.int64)[again], np.array(known)[again])
     scored = calls.score(chosen)
     tell([fresh[text] for text in chosen], [one.guide for one in scored])
+    return scored
 
 
 def choose_batch(smiles: Sequence[str], promise: np.ndarray, n: int, diversity: float) -> list[str]:

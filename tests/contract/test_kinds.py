@@ -16,6 +16,7 @@ from molgraph.data.view import View
 from molgraph.explain.explainer import Explainer
 from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.searches.search import Search
+from molgraph.generate.transforms.transform import Transform
 from molgraph.nn.basis import Basis
 from molgraph.nn.block import BlockOption
 from molgraph.nn.bottleneck import Bottleneck
@@ -56,6 +57,7 @@ CONTRACTS: dict[str, Any] = {
     "split": Splitter,
     "standardiser": Preset,
     "study": Study,
+    "transform": Transform,
     "view": View,
     "wrapper": Wrapper,
 }

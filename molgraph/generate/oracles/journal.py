@@ -25,6 +25,7 @@ logger = logging.getLogger("molgraph")
 SECONDS = 30.0
 TOGETHER = 500  # known molecules that are computed at once
 ABANDONED = 8  # calls that never came back and still run, from which no other is begun
+OVERHEAD = 3.0  # times the limit of an oracle that keeps one itself, after which its call is given up
 SPENT = "the budget is spent"
 
 
@@ -37,6 +38,7 @@ class Scored:
         call: the number of the oracle call, from 1; 0 where none was made.
         total, guide, within, parts: as in ``PartScores``.
         reason: why there is no score; empty where there is one.
+        stage: the number of the stage that scored it, from 1; 0 of an oracle without stages.
     """
 
     smiles: str
@@ -46,6 +48,7 @@ class Scored:
     within: bool = False
     parts: tuple[float, ...] = ()
     reason: str = ""
+    stage: int = 0
 
 
 class OracleCalls:
@@ -91,16 +94,34 @@ class OracleCalls:
         self.scored: dict[str, Scored] = {}
         self.known: dict[str, Scored] = {}
         self.resumed: dict[str, Scored] = {}
+        self.before = 0  # calls of earlier stages
         self._hung: list[threading.Thread] = []
         self._file: IO[str] | None = None
         self.journal = None if journal is None else Path(journal)
         if self.journal is not None:
-            self.resumed = self._read(self.journal)
+            self.resumed = self.index(self._read(self.journal))
 
     @property
     def left(self) -> int:
         """How many calls are left."""
-        return self.budget - len(self.scored)
+        return self.budget - self.before - len(self.scored)
+
+    @property
+    def history(self) -> list[Scored]:
+        """Calls whose scores are not of the oracle as it is now; none without stages."""
+        return []
+
+    def index(self, kept: Sequence[Scored]) -> dict[str, Scored]:
+        """The calls of earlier runs by their molecules."""
+        return {one.smiles: one for one in kept}
+
+    def kept(self) -> list[Scored]:
+        """The calls of earlier runs."""
+        return [*self.resumed.values()]
+
+    def end_batch(self, batch: Sequence[Scored]) -> bool:
+        """Whether the oracle changes after a batch that a search proposed, as one in stages does."""
+        return False
 
     def score(self, smiles: Sequence[str]) -> list[Scored]:
         """What the oracle says of each SMILES, in order; calls beyond the budget are not made."""
@@ -133,7 +154,8 @@ class OracleCalls:
         return out
 
     def close(self) -> None:
-        """Close the journal."""
+        """Close the journal, and end what the oracle still runs."""
+        self.oracle.close()
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -144,7 +166,8 @@ class OracleCalls:
             asked = [text for text in group if text not in self.resumed]
             made = {each.smiles: each for each in self._compute(asked)} if asked else {}
             for text in group:
-                self.scored[text] = replace(made.get(text) or self.resumed[text], call=len(self.scored) + 1)
+                one, call = made.get(text) or self.resumed[text], self.before + len(self.scored) + 1
+                self.scored[text] = replace(one, call=call)
             self._write([self.scored[text] for text in asked])
 
     def _compute(self, smiles: list[str], given: Mapping[str, np.ndarray] = NOTHING) -> list[Scored]:
@@ -171,6 +194,7 @@ class OracleCalls:
         self._hung = [thread for thread in self._hung if thread.is_alive()]
         if len(self._hung) >= ABANDONED:
             raise TooLongError(f"{ABANDONED} earlier calls of the oracle have not come back")
+        limit = max(self.seconds, OVERHEAD * self.oracle.time_limit)
         answers: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
 
         def work() -> None:
@@ -182,16 +206,16 @@ class OracleCalls:
         thread = threading.Thread(target=work, name="molgraph-oracle", daemon=True)
         thread.start()
         try:
-            done, answer = answers.get(timeout=self.seconds * len(items))
+            done, answer = answers.get(timeout=limit * len(items))
         except queue.Empty:
             self._hung.append(thread)
             each = f" for each of {len(items)} molecules" if len(items) > 1 else ""
-            raise TooLongError(f"the oracle takes longer than {self.seconds:g} s{each}") from None
+            raise TooLongError(f"the oracle takes longer than {limit:g} s{each}") from None
         if not done:
             raise answer
         return answer
 
-    def _read(self, path: Path) -> dict[str, Scored]:
+    def _read(self, path: Path) -> list[Scored]:
         """The calls of earlier runs; the file is left as it is."""
         if not self.oracle.content:
             raise UnsupportedError(
@@ -216,7 +240,7 @@ class OracleCalls:
             )
         if kept:
             logger.info("%s: %s calls of an earlier run are read, not made again", path, f"{len(kept):,}")
-        return {one.smiles: one for one in kept}
+        return kept
 
     @property
     def _header(self) -> dict[str, str]:
@@ -227,7 +251,7 @@ class OracleCalls:
             return
         try:
             if self._file is None:  # without a line that a kill cut short
-                lines = (json.dumps(self._header), *map(_line, self.resumed.values()))
+                lines = (json.dumps(self._header), *map(_line, self.kept()))
                 with atomic_write(self.journal, "w") as file:
                     file.write("".join(f"{line}\n" for line in lines))
                 self._file = self.journal.open("a", encoding="utf-8")
@@ -252,6 +276,8 @@ class TooLongError(Exception):
 
 def _line(one: Scored) -> str:
     fields = asdict(one)
+    if not one.stage:
+        del fields["stage"]
     return json.dumps({"objective": fields.pop("total"), **fields})  # the key of older versions, which read it too
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -12,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from molgraph.base.errors import MissingOptionError, UnusedSettingError
+from molgraph.base.errors import FormatError, MissingOptionError, UnknownNameError, UnusedSettingError
 from molgraph.base.import_path import load_object
 from molgraph.base.parameters import check_params
+from molgraph.base.paths import missing_file, storage_error
 from molgraph.base.registry import get
 
 
@@ -46,6 +48,10 @@ class Oracle(ABC):
     ``small``: parameters for trials.
     ``batched``: whether many molecules are scored in one call; where not, each call is bounded in time by itself.
     ``free``: whether a score is read off the structure at once, so that its bounds are checked before a call is spent.
+    ``unit``: whether every score lies from 0 to 1, and higher is better, as a product of oracles needs.
+    ``time_limit``: seconds that it gives each molecule itself, which a caller's limit then does not cut short; 0 where
+    it leaves the limit to its caller.
+    ``cautious``: whether scores are made worse on purpose where they are in doubt, which a weight below 0 would reward.
     ``version``: changes whenever the scores would; an oracle outside molgraph has its calls kept where it names one.
     """
 
@@ -55,6 +61,9 @@ class Oracle(ABC):
     step: float = 0.0
     batched: bool = True
     free: bool = False
+    unit: bool = False
+    time_limit: float = 0.0
+    cautious: bool = False
     small: Mapping[str, Any] = MappingProxyType({})
     version: str = ""
 
@@ -72,6 +81,9 @@ class Oracle(ABC):
     @abstractmethod
     def score(self, smiles: Sequence[str]) -> Scores:
         """The score of each SMILES; NaN and a reason where it has none."""
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to end
+        """End what still runs for it, as processes; it may be asked again afterwards."""
 
 
 class FunctionOracle(Oracle):
@@ -114,17 +126,46 @@ def oracle_at(path: str, *argument: Any, **params: Any) -> Oracle:
     """The oracle, or the function of one SMILES, that an import path names; calls are kept while its file is the same.
 
     Args:
-        path: ``module:object`` or ``FILE.py:object``.
+        path: ``module:object``, ``FILE.py:object``, or ``FILE.py`` of its function ``score`` or its only one.
         argument, params: of an oracle's class.
     """
+    if path.endswith(".py"):
+        path = f"{path}:{_only_function(path)}"
     found = load_object(path)
     if isinstance(found, type) and issubclass(found, Oracle):
-        found = found(*argument, **params)
+        return make_of(found, path, *argument, **params)
+    if argument or params:
+        raise UnusedSettingError(f"{path!r} takes nothing in brackets", hint="only a class that is an Oracle does")
     if isinstance(found, Oracle):
         return found
     file = inspect.getsourcefile(inspect.unwrap(found)) if inspect.isfunction(found) else None
     version = f"{path} {sha256(Path(file).read_bytes()).hexdigest()[:16]}" if file else ""
     return FunctionOracle(found, path.rpartition(":")[2], version)
+
+
+def _only_function(path: str) -> str:
+    """The name of the function in a file that scores: ``score``, else the only public one that it defines."""
+    try:
+        body = ast.parse(Path(path).read_bytes()).body
+    except FileNotFoundError:
+        raise missing_file(path, "file of the oracle") from None
+    except OSError as error:
+        raise storage_error(f"cannot read {path}", error) from error
+    except (SyntaxError, ValueError) as error:
+        raise FormatError(f"{path} is no Python: {error}", hint="try it with python first") from error
+    names = [each.name for each in body if isinstance(each, ast.FunctionDef) and not each.name.startswith("_")]
+    if "score" in names or len(names) == 1:
+        return "score" if "score" in names else names[0]
+    words = f"{path} has {len(names)} functions" if names else f"{path} has no function"
+    raise MissingOptionError(words, hint=f"name one of one SMILES, as in {path}:{names[0] if names else 'score'}")
+
+
+def oracle_class(name: str) -> type[Oracle] | None:
+    """The class of oracles that a registered name or an import path names; None of a function's path."""
+    if name.endswith(".py"):
+        return None
+    found = load_object(name) if ":" in name else get("oracle", name)
+    return found if isinstance(found, type) and issubclass(found, Oracle) else None
 
 
 def make_oracle(name: str, *argument: Any, **params: Any) -> Oracle:
@@ -144,7 +185,18 @@ def make_oracle(name: str, *argument: Any, **params: Any) -> Oracle:
     """
     if name.endswith(".mgm"):
         return make_oracle("model", name, **params)
-    cls = get("oracle", name)
+    try:
+        cls = get("oracle", name)
+    except UnknownNameError:
+        if Path(f"{name}.py").is_file():
+            words = f"no oracle is named {name!r}"
+            raise UnknownNameError(words, hint=f"of the file that is here: ./{name}.py:FUNCTION") from None
+        raise
+    return make_of(cls, name, *argument, **params)
+
+
+def make_of(cls: type[Oracle], name: str, *argument: Any, **params: Any) -> Oracle:
+    """An oracle of a class; ``name``: what a person wrote, for messages."""
     wanted = [*parameters_of(cls)]
     if len(argument) > len(wanted):
         raise UnusedSettingError(f"the oracle {name!r} takes no argument in brackets", hint=f"write {name}")
@@ -153,8 +205,7 @@ def make_oracle(name: str, *argument: Any, **params: Any) -> Oracle:
     if missing := [key for key, needed in parameters_of(cls).items() if needed and key not in params]:
         hint = f"as in {name}({missing[0].upper()})"
         raise MissingOptionError(f"the oracle {name!r} needs a {missing[0]}", hint=hint)
-    made: Oracle = cls(**params)
-    return made
+    return cls(**params)
 
 
 def parameters_of(cls: type) -> dict[str, bool]:

@@ -27,7 +27,8 @@ def _property(
     name: str, scale: float, summary: str, meaning: str, *, better: int = 1, step: float = 0.0, paper: str = ""
 ) -> None:
     """Register the oracle of a property; ``meaning`` is its docstring."""
-    own = {"__doc__": meaning, "__module__": __name__, "name": name, "better": better, "scale": scale, "step": step}
+    own = {"__doc__": meaning, "__module__": __name__, "name": name, "better": better, "scale": scale, "step": step,
+           "unit": name == "qed"}  # fmt: skip
     register("oracle", name, summary=summary, paper=paper)(type(name, (Property,), own))
 
 

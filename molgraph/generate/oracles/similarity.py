@@ -86,7 +86,7 @@ class Similarity(Oracle):
         lead: its SMILES.
     """
 
-    name, scale, free = "similarity", 0.2, True
+    name, scale, free, unit = "similarity", 0.2, True, True
 
     def __init__(self, lead: str) -> None:
         self.lead = lead
@@ -112,7 +112,7 @@ class Nearest(Oracle):
         table: csv, smi, sdf or parquet, or ``dataset:NAME``, or a table.
     """
 
-    name, scale, free = "nearest", 0.2, True
+    name, scale, free, unit = "nearest", 0.2, True, True
 
     def __init__(self, table: str | Table) -> None:
         self.table = table

@@ -82,10 +82,11 @@ class GeneticGFN(Reinvent):
         self.beta, self.children, self.passes, self.rank = beta, children, passes, rank
         self.kl_prior, self.mutation_rate = kl, mutation_rate
 
-    def prepare(self) -> None:
-        """The memory, by rank."""
-        self.best: RankedMemory = RankedMemory(self.memory, self.rank)
-        super().prepare()
+    best: RankedMemory
+
+    def new_memory(self) -> RankedMemory:
+        """An empty memory, by rank."""
+        return RankedMemory(self.memory, self.rank)
 
     def ask(self, n: int, step: int) -> Proposals:
         """Draws of the model, and children of the memory."""

@@ -62,6 +62,10 @@ class GraphGA(Search):
         """Keep the scores."""
         self.scores.update((text, float(s)) for text, s in zip(smiles, score, strict=True) if np.isfinite(s))
 
+    def forget(self) -> None:
+        """Begin with the molecules that are known next."""
+        self.scores, self.initial = {}, 0
+
     def ask(self, n: int, step: int) -> Proposals:
         """Children of the population; draws before there is one."""
         rng, children = generator(self.seed, self.name, step), dict[str, float]()

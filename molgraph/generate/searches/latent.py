@@ -86,6 +86,10 @@ class LatentSearch(Search):
         self._learn(found.mean[found.ok], score[found.ok])
         return len(self.z)
 
+    def forget(self) -> None:
+        """Forget all points."""
+        self.z, self.score, self.n_known = np.zeros((0, self.d_latent)), np.zeros(0), ENOUGH
+
     def _learn(self, z: np.ndarray, score: np.ndarray) -> None:
         ok = np.isfinite(score)
         self.z, self.score = np.vstack([self.z, z[ok]]), np.append(self.score, score[ok])

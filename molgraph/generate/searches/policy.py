@@ -125,6 +125,10 @@ class LanguageSearch(Search):
         strange = [text for text, codes in zip(starts, self.agent.encode(starts), strict=True) if codes is None]
         return [f"the start {text} has tokens that the model lacks: it is scored, not learned from" for text in strange]
 
+    def forget(self) -> None:
+        """Forget the range of the scores, and the texts that were not learned from; the agent stays as it is."""
+        self.told, self.unit = [], Unit()
+
     def learn(self, told: Sequence[Written], step: int) -> None:
         """Train the agent on the texts of a batch."""
         raise NotImplementedError

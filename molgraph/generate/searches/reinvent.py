@@ -90,8 +90,17 @@ class Reinvent(PolicySearch):
 
     def begin(self, generator: Any = None, **how: Any) -> None:
         """As ``Search.begin``."""
-        self.best = Memory(self.memory)
+        self.best = self.new_memory()
         super().begin(generator, **how)
+
+    def new_memory(self) -> Memory:
+        """An empty memory."""
+        return Memory(self.memory)
+
+    def forget(self) -> None:
+        """Empty the memory too."""
+        self.best = self.new_memory()
+        super().forget()
 
     def learn(self, told: Sequence[Written], step: int) -> None:
         """A step on the batch and on texts of the memory."""

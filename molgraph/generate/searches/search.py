@@ -109,6 +109,9 @@ class Search(ABC):
         """What a person should know of the molecules that it begins at; by default nothing."""
         return []
 
+    def forget(self) -> None:  # noqa: B027 - what learns as it goes keeps what it learned
+        """Forget the scores: the oracle has changed. The best molecules so far are then given to ``learn_known``."""
+
     def ask_wider(self, n: int, step: int, idle: int, outside: bool) -> Proposals:
         """Proposals after ``idle`` batches without a new molecule: it turns in circles or is ``outside`` the bounds."""
         return self.ask(n * (1 + idle), step)
