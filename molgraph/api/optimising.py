@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.oracles.similarity import Nearest, Similarity
 from molgraph.generate.rewards.reward import make_rewards
 from molgraph.generate.run_search import Proposed, run_search, standard_starts
+from molgraph.generate.scaffold_constraint import scaffold_kept
 from molgraph.generate.searches.search import make_search
 from molgraph.train.model import Model
 
@@ -41,6 +43,7 @@ def optimise(
     budget: int = 1000,
     start: str | Sequence[str] = (),
     similarity: float | None = None,
+    scaffold: str | None = None,
     known: Any = None,
     reference: Any = None,
     max_distance: float | None = None,
@@ -77,6 +80,8 @@ def optimise(
         start: a molecule to begin at, or several. It is scored and compared with after the generator's preset, as
             everything that is proposed: without salts and charges.
         similarity: the lowest Tanimoto similarity to the start that a molecule may have.
+        scaffold: SMILES with open points, ``"c1ccc([*:1])cc1"``, that a language model keeps and decorates there alone;
+            ``"OC[*:1].[*:1]C1CC1"`` for two fragments that it joins by a chain.
         known: a table of molecules that the search learns from before its first call, and that are never called. A
             part of the oracle has its values in a column of its name, or of its model's target; others are computed,
             outside the budget. Rows without a value or a latent vector are counted in ``notes``.
@@ -136,7 +141,9 @@ def optimise(
     calls = OracleCalls(total, budget, journal=journal, seconds=seconds)
     second = None if control is None else make_control(control, total, seed)
     curves, interrupted = {}, False
+    kept = ExitStack()
     try:
+        kept.enter_context(scaffold_kept(generator, scaffold))
         if generator is not None:
             set_running(generator, {"temperature": temperature, "device": device, "threads": threads})
         try:
@@ -152,6 +159,7 @@ def optimise(
             interrupted = True
             curves.setdefault(made.name, best_so_far(calls))
     finally:
+        kept.close()
         if generator is not None:
             generator.set_params(**before)
         calls.close()
