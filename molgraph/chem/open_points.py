@@ -1,17 +1,19 @@
-"""Write a scaffold with open points, or two fragments to be joined, as tokens of SMILES with the open points late."""
+"""Write a scaffold with open points, or two fragments that a linker is to join, as tokens of SMILES."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
+import numpy as np
 from rdkit import Chem
 
 from molgraph.base.errors import BadValueError, CellError
 from molgraph.chem.smiles import parse_smiles, quiet
 from molgraph.chem.tokens import tokens_of
 
+Score: TypeAlias = Callable[[Sequence[str]], np.ndarray]  # of n SMILES, float [n]
 POINT = "*"  # the token of an open point
 WRITINGS = 100  # random SMILES of a scaffold among which one is chosen
 _LABEL = re.compile(r"%\d\d|\d")
@@ -38,11 +40,13 @@ class OpenScaffold(NamedTuple):
         return mol is not None and bool(mol.HasSubstructMatch(self.pattern, useChirality=True))
 
 
-def read_scaffold(smiles: str) -> OpenScaffold:
+def read_scaffold(smiles: str, score: Score | None = None) -> OpenScaffold:
     """A scaffold from SMILES with a dummy atom at each open point.
 
-    Of the SMILES that it has, one is chosen in which the open points come as late as they can: a model that writes
-    from left to right then knows most of the scaffold.
+    Args:
+        smiles: of the scaffold.
+        score: of writings that have a carbon at each open point, such as a model's log-probability: the best is
+            taken. If not given, that in which the open points come as late as they can.
 
     Raises:
         CellError: it cannot be read. BadValueError: no open point, one that is not the end of one bond, no atoms
@@ -72,33 +76,36 @@ def read_scaffold(smiles: str) -> OpenScaffold:
     parts = Chem.GetMolFrags(mol, asMols=True)
     with quiet():
         if len(parts) == 1:
-            return OpenScaffold(tuple(_late(mol)), False, _query(mol))
+            return OpenScaffold(tuple(_written(mol, score)), False, _query(mol))
         if len(parts) != 2 or any(_points(part) != 1 for part in parts):
             words = f"the scaffold {smiles!r} has {len(parts)} parts with {len(points)} open points"
             raise BadValueError(words, hint="a linker joins two parts with one open point each: OC[*:1].[*:1]C1CC1")
-        return OpenScaffold(tuple(_joined(*parts)), True, _query(mol))
+        return OpenScaffold(tuple(_joined(parts[0], parts[1], score)), True, _query(mol))
 
 
 def _points(mol: Chem.Mol) -> int:
     return sum(not atom.GetAtomicNum() for atom in mol.GetAtoms())
 
 
-def _late(mol: Chem.Mol) -> list[str]:
-    """The tokens of the writing whose open points have the fewest tokens behind them; the shortest of those."""
+def _written(mol: Chem.Mol, score: Score | None) -> list[str]:
+    """The tokens of the best writing; of equal ones that with the fewest tokens behind its open points."""
     roots = [atom.GetIdx() for atom in mol.GetAtoms() if atom.GetAtomicNum()]
     texts = {Chem.MolToSmiles(mol, rootedAtAtom=root) for root in roots}
     texts |= {text for text in Chem.MolToRandomSmilesVect(mol, WRITINGS, 1) if not text.startswith(POINT)}
-    written = [tokens_of(text) for text in texts]
-    return min(written, key=lambda tokens: (_behind(tokens), len(tokens), tokens))
+    written = sorted((tokens_of(text) for text in texts), key=lambda tokens: (_behind(tokens), len(tokens), tokens))
+    if score is None:
+        return written[0]
+    values = score(["".join(tokens).replace(POINT, "C") for tokens in written])
+    return written[int(np.argmax(np.nan_to_num(values, nan=-np.inf)))]
 
 
 def _behind(tokens: Sequence[str]) -> int:
     return sum(len(tokens) - 1 - place for place, token in enumerate(tokens) if token == POINT)
 
 
-def _joined(first: Chem.Mol, second: Chem.Mol) -> list[str]:
+def _joined(first: Chem.Mol, second: Chem.Mol, score: Score | None) -> list[str]:
     """The tokens of the first part with those of the second behind the star, whose ring labels are free there."""
-    tokens = _late(first)
+    tokens = _written(first, score)
     place = tokens.index(POINT)
     (root,) = (atom.GetIdx() for atom in second.GetAtoms() if not atom.GetAtomicNum())
     rest = tokens_of(Chem.MolToSmiles(second, rootedAtAtom=root))[1:]

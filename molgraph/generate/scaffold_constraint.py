@@ -14,12 +14,13 @@ from torch import Tensor
 
 from molgraph.base.errors import BadValueError, UnsupportedError
 from molgraph.base.seeds import generator as random_numbers
-from molgraph.chem.open_points import POINT, label_of, open_labels, read_scaffold
+from molgraph.chem.open_points import POINT, Score, label_of, open_labels, read_scaffold
 from molgraph.chem.smiles import why_unreadable
 
 LINKER = 12  # tokens of a linker before its end is looked for, at most
 _BONDS = "-=#$:/\\~"
 _SINGLE = "-/\\"
+_ENDS = {"": ("F", "Cl", "Br", "I"), "=": ("O", "S"), "#": ("N",)}  # what a chain does not go on from, by its bond
 
 
 @dataclass
@@ -44,12 +45,14 @@ class ScaffoldConstraint:
     they are; at an open point the model writes freely until the branch, or the text, closes, and its probabilities are
     those of the tokens that may come there. Ring labels that the scaffold has open there are not the model's to
     close, its own are closed before the branch is, and its first atom has the scaffold's bond. A linker has no token
-    that ends it: it is as long as a number that is drawn, then ends at the first place where the whole is a molecule.
+    that ends it: it is as long as a number that is drawn, then ends at the first place where the whole is a molecule;
+    no halogen or ``=O`` stands in its chain.
 
     Args:
         scaffold: SMILES with a dummy atom at each open point; ``A[*:1].[*:1]B`` for a linker of two fragments.
         vocabulary: the model's tokens, whose codes count from 1; 0 is the end.
         max_length: tokens of a text, at most.
+        score: which of the scaffold's writings is taken (``read_scaffold``); Langevin et al. take one by hand.
 
     Raises:
         BadValueError, CellError: no scaffold (``read_scaffold``), or one that is too long.
@@ -63,8 +66,8 @@ class ScaffoldConstraint:
         [1, 1, 1, 1, 1, 1, 1, 1, 2, 5, 5]
     """
 
-    def __init__(self, scaffold: str, vocabulary: Sequence[str], max_length: int) -> None:
-        self.scaffold, self.vocabulary, self.max_length = read_scaffold(scaffold), ("", *vocabulary), max_length
+    def __init__(self, scaffold: str, vocabulary: Sequence[str], max_length: int, score: Score | None = None) -> None:
+        self.scaffold, self.vocabulary, self.max_length = read_scaffold(scaffold, score), ("", *vocabulary), max_length
         code = {token: place for place, token in enumerate(vocabulary, 1)}
         for token in self.scaffold.tokens:
             if token != POINT and token not in code:
@@ -86,6 +89,7 @@ class ScaffoldConstraint:
         self.within = atom | np.array(other) | np.array([t == "(" for t in self.vocabulary])
         self.within[[*self.labels]] = True
         self.one = np.eye(n, dtype=bool)
+        self.ends = {bond: np.isin(self.vocabulary, atoms) for bond, atoms in _ENDS.items()}
 
     def begin(self, n: int, seed: int = 0) -> Drawing:
         """``n`` texts before their first token, for ``draw_codes``."""
@@ -105,9 +109,12 @@ class ScaffoldConstraint:
         if len(row.codes) + self._after(row.place) >= self.max_length:
             row.broken = True
             return self.one[0]
+        mask = (self.within if row.atoms else self.first).copy()
+        if self.scaffold.linker and not row.depth:
+            mask &= ~self.ends[""] & ~self.ends.get(self.vocabulary[row.codes[-1]], self.ends[""])
         if not row.atoms:
-            return self.first
-        mask, held = self.within.copy(), open_labels(self.scaffold.tokens[: row.place])
+            return mask
+        held = open_labels(self.scaffold.tokens[: row.place])
         mask[[place for place, label in self.labels.items() if label in held]] = False
         if row.depth:
             mask[self.close] = True
@@ -215,7 +222,8 @@ def scaffold_kept(generator: Any, scaffold: str | None) -> Iterator[None]:
     if not hasattr(generator, "constraint") or generator.tokens != "smiles":
         words = f"a scaffold is kept by language models of SMILES, and {getattr(generator, 'name', 'this')} is none"
         raise UnsupportedError(words, hint="name one made by train-generator -m language")
-    generator.constraint = ScaffoldConstraint(scaffold, generator.ready().vocabulary, generator.max_length)
+    how = (generator.ready().vocabulary, generator.max_length, generator.log_prob)
+    generator.constraint = ScaffoldConstraint(scaffold, *how)
     try:
         yield
     finally:
