@@ -23,6 +23,7 @@ from molgraph.base.recipe_keys import DEFAULTS, GENERATOR_KEYWORDS
 from molgraph.base.registry import get
 from molgraph.base.run_config import RunConfig
 from molgraph.generate.generated import Generated, judge
+from molgraph.generate.scaffold_constraint import scaffold_kept
 from molgraph.train.model import Model
 from molgraph.train.training_molecules import distinct, molecule_hashes
 
@@ -100,6 +101,7 @@ def generate(
     n: int = 1000,
     *,
     seed: int = 0,
+    scaffold: str | None = None,
     temperature: float | None = None,
     device: str | None = None,
     threads: int | None = None,
@@ -110,6 +112,8 @@ def generate(
         model: a generator, or the path of its file.
         n: how many; some may be no molecules.
         seed: the same seed gives the same list.
+        scaffold: SMILES with open points, such as ``"c1ccc([*:1])cc1"``, that every molecule has and that a language
+            model decorates there alone; ``"OC[*:1].[*:1]C1CC1"`` for two fragments that it joins by a chain.
         temperature: below 1 likely molecules come more often, above 1 more rarely; None for the model's own.
         device, threads: where it runs; the CPU and all threads if not given.
 
@@ -119,13 +123,17 @@ def generate(
     Raises:
         UsageError: the model is no generator, or a value that is impossible.
     """
-    return Generated.joined(
-        [*generate_pieces(model, n, seed=seed, temperature=temperature, device=device, threads=threads)]
-    )
+    running = {"temperature": temperature, "device": device, "threads": threads}
+    return Generated.joined([*generate_pieces(model, n, seed=seed, scaffold=scaffold, **running)])
 
 
 def generate_pieces(
-    model: Model | str | os.PathLike[str], n: int, *, seed: int = 0, **running: float | str | None
+    model: Model | str | os.PathLike[str],
+    n: int,
+    *,
+    seed: int = 0,
+    scaffold: str | None = None,
+    **running: Any,
 ) -> Iterator[Generated]:
     """The molecules of ``generate`` in pieces, each as soon as it is drawn and read, for a run that may be stopped.
 
@@ -140,12 +148,13 @@ def generate_pieces(
     before = generator.get_params()
     try:
         set_running(generator, running)
-        texts, begun = list[str](), time.monotonic()
-        for piece in generator.pieces(n, seed):
-            texts += piece
-            if time.monotonic() - begun >= TOGETHER:
-                yield judge(texts, loaded.trained_on, loaded.standardiser)
-                texts, begun = [], time.monotonic()
-        yield judge(texts, loaded.trained_on, loaded.standardiser)
+        with scaffold_kept(generator, scaffold):
+            texts, begun = list[str](), time.monotonic()
+            for piece in generator.pieces(n, seed):
+                texts += piece
+                if time.monotonic() - begun >= TOGETHER:
+                    yield judge(texts, loaded.trained_on, loaded.standardiser)
+                    texts, begun = [], time.monotonic()
+            yield judge(texts, loaded.trained_on, loaded.standardiser)
     finally:
         generator.set_params(**before)

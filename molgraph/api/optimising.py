@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from molgraph.generate.oracles.stages import make_calls
 from molgraph.generate.oracles.term import Term
 from molgraph.generate.rewards.reward import make_rewards
 from molgraph.generate.run_search import Proposed, run_search, standard_starts
+from molgraph.generate.scaffold_constraint import scaffold_kept
 from molgraph.generate.searches.search import make_search
 from molgraph.train.model import Model
 
@@ -43,6 +45,7 @@ def optimise(
     budget: int = 1000,
     start: str | Sequence[str] = (),
     similarity: float | None = None,
+    scaffold: str | None = None,
     known: Any = None,
     reference: Any = None,
     max_distance: float | None = None,
@@ -79,6 +82,8 @@ def optimise(
         start: a molecule to begin at, or several. It is scored and compared with after the generator's preset, as
             everything that is proposed: without salts and charges.
         similarity: the lowest Tanimoto similarity to the start that a molecule may have.
+        scaffold: SMILES with open points, ``"c1ccc([*:1])cc1"``, that a language model keeps and decorates there alone;
+            ``"OC[*:1].[*:1]C1CC1"`` for two fragments that it joins by a chain.
         known: a table of molecules that the search learns from before its first call, and that are never called. A
             part of the oracle has its values in a column of its name, or of its model's target; others are computed,
             outside the budget. Rows without a value or a latent vector are counted in ``notes``.
@@ -138,7 +143,9 @@ def optimise(
     calls = make_calls(total, budget, journal=journal, seconds=seconds)
     second = None if control is None else make_control(control, total, seed)
     curves, interrupted = {}, False
+    kept = ExitStack()
     try:
+        kept.enter_context(scaffold_kept(generator, scaffold))
         if generator is not None:
             set_running(generator, {"temperature": temperature, "device": device, "threads": threads})
         try:
@@ -156,6 +163,7 @@ def optimise(
             interrupted = True
             curves.setdefault(made.name, best_so_far(calls))
     finally:
+        kept.close()
         if generator is not None:
             generator.set_params(**before)
         calls.close()

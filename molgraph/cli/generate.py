@@ -54,6 +54,9 @@ def generate(
     n: Annotated[int, option("N", "How many; some may be no molecules.", "-n")] = 1000,
     out: Annotated[str, out_option("csv or smi; - for the screen.")] = "-",
     seed: Annotated[int, option("N", "The same seed gives the same list.")] = 0,
+    scaffold: Annotated[
+        str | None, option("SMILES", "Keep it, and write at its open points alone: c1ccc([*:1])cc1.")
+    ] = None,
     temperature: Annotated[
         float | None, option("T", "Below 1: likely molecules more often; the model's own if not given.")
     ] = None,
@@ -68,10 +71,13 @@ def generate(
     those that the generator did not learn from: there salts and
     stereoisomers count as one molecule. What RDKit reads and is none
     (an open attachment point, no carbon) is not valid, and counted apart.
+    A language model keeps a scaffold whose open points are stars, or joins
+    two fragments by a chain: --scaffold "OC[*:1].[*:1]C1CC1".
 
     Examples:
         molgraph generate gen.mgm -n 1000 --seed 0 -o new.csv
         molgraph generate gen.mgm -n 1000 --temperature 0.8 -o new.smi
+        molgraph generate gen.mgm -n 100 --scaffold "c1ccc([*:1])cc1"
         molgraph generate gen.mgm -n 5
     """
     check_whole("-n", n)
@@ -89,7 +95,8 @@ def generate(
 
     pieces, stopped = list[Generated](), ""
     try:
-        for piece in generate_pieces(model, n, seed=seed, temperature=temperature, device=device, threads=threads):
+        running = {"temperature": temperature, "device": device, "threads": threads}
+        for piece in generate_pieces(model, n, seed=seed, scaffold=scaffold, **running):
             pieces.append(piece)
     except KeyboardInterrupt:
         if not any(map(len, pieces)):

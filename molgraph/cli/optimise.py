@@ -23,6 +23,9 @@ def optimise(
     budget: Annotated[int, option("N", "Oracle calls, one for each distinct molecule.")] = 1000,
     start: Annotated[list[str] | None, option("SMILES", "Where to begin; again for several.")] = None,
     similarity: Annotated[float | None, option("D", "Lowest Tanimoto similarity to the start.")] = None,
+    scaffold: Annotated[
+        str | None, option("SMILES", "Keep it, and write at its open points alone: c1ccc([*:1])cc1.")
+    ] = None,
     known: Annotated[
         str | None,
         option("TABLE", "Molecules to learn from first; values in a column of the oracle's name or computed."),
@@ -72,6 +75,7 @@ def optimise(
         molgraph optimise jtvae.mgm --oracle "assay.mgm,sa<4" --control other_lab.csv --report page.html
         molgraph optimise jtvae.mgm --oracle penalized_logp --start "CCOc1ccccc1" --similarity 0.4
         molgraph optimise jtvae.mgm --oracle qed --search "bayes(restarts=32)"
+        molgraph optimise --search reinvent --oracle assay.mgm --scaffold "c1ccc([*:1])cc1"
         molgraph optimise jtvae.mgm --oracle assay.mgm --known assay.csv --search bayes --budget 200
         molgraph optimise jtvae.mgm --oracle assay.mgm --reference assay.csv --max-distance 0.6
     """
@@ -94,10 +98,10 @@ def optimise(
     goes_on_from(journal)
     params = RunConfig().override(*(f"params.{each}" for each in set_ or ())).model.params
     found = api.optimise(
-        model, oracle, search=search, budget=budget, start=start or (), similarity=similarity, known=known,
-        reward=reward, reference=reference, max_distance=max_distance, control=control, compare=compare, batch=batch,
-        diversity=diversity, seconds=seconds, params=params, seed=seed, temperature=temperature, device=device,
-        threads=threads, journal=journal, report=report,
+        model, oracle, search=search, budget=budget, start=start or (), similarity=similarity, scaffold=scaffold,
+        known=known, reward=reward, reference=reference, max_distance=max_distance, control=control, compare=compare,
+        batch=batch, diversity=diversity, seconds=seconds, params=params, seed=seed, temperature=temperature,
+        device=device, threads=threads, journal=journal, report=report,
     )  # fmt: skip
     found.save(out)
     if found.interrupted:

@@ -17,13 +17,14 @@ from molgraph.base.progress import bar
 from molgraph.base.ranges import NotNegative, Probability, Range, Width
 from molgraph.base.recipe_keys import DEFAULTS
 from molgraph.base.registry import alias, register
-from molgraph.base.seeds import generator
+from molgraph.base.seeds import derive, generator
 from molgraph.chem.tokens import alphabet
 from molgraph.data.featurize_vocabulary import token_store
 from molgraph.data.table import Table
 from molgraph.generate.network_generator import OPTIONS, Corpus, NetworkGenerator
 from molgraph.generate.next_token import LanguageNetwork, NextToken, draw_codes, until_end
 from molgraph.generate.policy import Policy
+from molgraph.generate.scaffold_constraint import ScaffoldConstraint
 from molgraph.generate.smiles_tokens import learnable_texts
 from molgraph.train.samples import Samples
 
@@ -68,6 +69,7 @@ class LanguageGenerator(NetworkGenerator):
     """
 
     name = "language"
+    constraint: ScaffoldConstraint | None = None  # that what it writes has a scaffold
     small = MappingProxyType(
         {"d_embedding": 8, "d_hidden": 16, "max_length": 80, "epochs": 2, "batch_size": 16, "learning_rate": 3e-3}
     )
@@ -131,8 +133,11 @@ class LanguageGenerator(NetworkGenerator):
                 with self.at_work() as (network, _):
                     device = network.scores.bias.device
                     rows = network.sequence.rows
-                    code = draw_codes(network, uniform, self.temperature, device, first=first, rows=rows)
-                texts = [until_end(row) for row in code[: n - start].tolist()]
+                    limit = self.constraint and self.constraint.begin(TOGETHER, derive(seed, start // TOGETHER))
+                    how = {"first": first, "rows": rows, "limit": limit}
+                    code = draw_codes(network, uniform, self.temperature, device, **how)
+                drawn = [until_end(row) for row in code.tolist()]
+                texts = (limit.whole(drawn) if limit else drawn)[: n - start]
                 line.advance(len(texts))
                 yield [written.join([vocabulary[each - 1] for each in text]) for text in texts]
 

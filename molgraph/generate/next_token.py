@@ -96,6 +96,7 @@ def draw_codes(
     *,
     first: Sequence[int] = (),
     rows: Callable[[Any, Tensor], Any] | None = None,
+    limit: Any = None,
 ) -> Tensor:
     """int64 [n, length], the codes of texts that are drawn token by token; those behind a text's end mean nothing.
 
@@ -106,6 +107,7 @@ def draw_codes(
         device: where ``step`` has its tokens.
         first: codes that a text may begin with; any, the end too, where none are given.
         rows: ``(state, index [m]) -> state`` of some texts: those that have ended are then computed no further.
+        limit: which tokens may come next, as ``ScaffoldConstraint.begin`` gives; any if not given.
     """
     draws, live = torch.from_numpy(uniform), torch.arange(len(uniform))
     code = torch.zeros(draws.shape, dtype=torch.int64)
@@ -116,10 +118,14 @@ def draw_codes(
         likely = torch.nan_to_num(scores[:, 0].double().cpu()) / temperature
         if not place and first:
             likely[:, [code for code in range(likely.shape[1]) if code not in {*first}]] = -torch.inf
+        if limit is not None:
+            likely.masked_fill_(~limit.allowed(live), -torch.inf)
         upto = likely.softmax(dim=1).cumsum(dim=1)
         drawn = torch.searchsorted(upto, draws[live, place : place + 1] * upto[:, -1:], right=True)
         drawn.clamp_(max=upto.shape[1] - 1)
         code[live, place] = drawn[:, 0]
+        if limit is not None:
+            limit.take(live, drawn)
         ended |= drawn[:, 0] == EDGE
         if ended.all():
             break

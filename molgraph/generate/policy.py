@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from molgraph.base.seeds import derive
 from molgraph.base.seeds import generator as random_numbers
 from molgraph.chem.tokens import alphabet
 from molgraph.generate.network_generator import NetworkGenerator
@@ -63,6 +64,7 @@ class Policy:
         self.network, self.vocabulary = deepcopy(fitted.network).eval(), tuple(fitted.vocabulary)
         self.network.requires_grad_(requires_grad=True)
         self.written, self.max_length = alphabet(model.tokens), model.max_length
+        self.constraint = getattr(model, "constraint", None)
         self.temperature, self.threads, self.precision = model.temperature, model.threads, model.precision
         self.device = resolve_device(model.device)
         self.network.to(self.device)
@@ -83,6 +85,7 @@ class Policy:
         for start in range(0, n, TOGETHER):
             size = min(TOGETHER, n - start)
             uniform = random_numbers(seed, "draw", start).random((size, self.max_length))
+            limit = self.constraint and self.constraint.begin(size, derive(seed, start))
             with torch.inference_mode():
                 code = draw_codes(
                     self.network,
@@ -91,8 +94,10 @@ class Policy:
                     self.device,
                     first=self.first,
                     rows=self.network.sequence.rows,
+                    limit=limit,
                 )
-            out += [until_end(row) for row in code.tolist()]
+            texts = [until_end(row) for row in code.tolist()]
+            out += limit.whole(texts) if limit else texts
         return out
 
     def texts(self, codes: Sequence[Sequence[int]]) -> list[str]:
@@ -102,8 +107,13 @@ class Policy:
     def encode(self, smiles: Sequence[str]) -> list[list[int] | None]:
         """The codes of each SMILES as it is written; None where the alphabet lacks a token or it is too long."""
         split = self.written.split(list(smiles))
-        rows = [[self.code_of.get(token, 0) for token in tokens] if not why else [0] for tokens, why in split]
-        return [row if row and all(row) and len(row) <= self.max_length else None for row in rows]
+        rows: list[list[int] | None] = [
+            [self.code_of.get(token, 0) for token in tokens] if not why else [0] for tokens, why in split
+        ]
+        rows = [row if row and all(row) and len(row) <= self.max_length else None for row in rows]
+        if self.constraint is None:
+            return rows
+        return [row if row and self.constraint.accepts(row) else None for row in rows]
 
     def tokens(self, codes: Sequence[Sequence[int]]) -> Tokens:
         """The log-probabilities of texts, with gradients where they are wanted."""
@@ -111,7 +121,10 @@ class Policy:
         offsets = torch.tensor(np.cumsum([0, *map(len, codes)]))
         given, target = (each.to(self.device) for each in shifted(flat, offsets))
         states, _ = self.network.sequence(self.network.embedding(given), None, None)
-        log_p = self.network.scores(states).float().log_softmax(dim=2)
+        scores = self.network.scores(states).float()
+        if self.constraint is not None:
+            scores = scores.masked_fill(~self.constraint.masks(codes).to(self.device), -torch.inf)
+        log_p = scores.log_softmax(dim=2)
         mask = target != PAD
         chosen = log_p.gather(2, target.clamp(min=0).unsqueeze(2))[:, :, 0]
         return Tokens(torch.where(mask, chosen, 0.0), mask, states.float())
