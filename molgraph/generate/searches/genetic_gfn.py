@@ -109,7 +109,8 @@ class GeneticGFN(Reinvent):
             return []
         rng = generator(self.seed, "children", step)
         how: dict[str, Any] = {"mutation_rate": self.mutation_rate, "standardiser": self.standardiser}
-        return [*breed(parents, n, rng, **how)]
+        children, kept = [*breed(parents, n, rng, **how)], self.agent.constraint
+        return children if kept is None else [text for text in children if kept.scaffold.is_in(text)]
 
     def learn(self, told: Sequence[Written], step: int) -> None:
         """Steps on batches of the memory."""
