@@ -14,6 +14,7 @@ from molgraph.data.featuriser import Featuriser
 from molgraph.data.splits.splitter import Splitter
 from molgraph.data.view import View
 from molgraph.explain.explainer import Explainer
+from molgraph.generate.estimators.estimator import Estimator
 from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.searches.search import Search
 from molgraph.generate.transforms.transform import Transform
@@ -39,6 +40,7 @@ CONTRACTS: dict[str, Any] = {
     "bottleneck": Bottleneck,
     "callback": Callback,
     "encoder": Encoder,
+    "estimator": Estimator,
     "explainer": Explainer,
     "featuriser": Featuriser,
     "generator": Generator,

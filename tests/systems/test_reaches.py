@@ -25,6 +25,7 @@ from molgraph.data.sources import builtin
 from molgraph.generate.chemvae import ChemVAE
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
+from tests.episodes import tiny_language
 from tests.systems.test_space_complexes import toys
 from tests.tiny import series
 
@@ -37,6 +38,7 @@ RESTS = ("c1ccc2ccccc2c1", "c1ccc(C(=O)NC2CC2)cc1", "C1CCN(CC1)c1ccccn1", "c1ccc
 QUICK = {
     "train": "-t y --split random --no-baseline --epochs 1 --batch-size 16 --threads 1",
     "pretrain": "--epochs 1 --batch-size 16 --threads 1",
+    "generate": "--threads 1",
     "train-generator": "--epochs 1 --batch-size 16 --threads 1",
     "optimise": "--budget 40 --batch 10 --no-compare --threads 1",
     "finetune": "-t y --split random --no-baseline --epochs 2 --batch-size 16 --threads 1",
@@ -66,8 +68,9 @@ def small(words: list[str]) -> list[str]:
     chosen |= {"params.warmup_slope": 0} if "chemvae" in named else {}  # one epoch with the divergence's whole weight
     chosen |= {"params.method": "random_forest", "params.n": 2} if "ensemble" in named else {}
     if "--search" in words:
-        search = words[words.index("--search") + 1]
-        chosen |= {"cyclegan": {"initial": 20, "steps": 4, "width": 16}, "bayes": {"initial": 20}}.get(search, {})
+        search, few = read_part(words[words.index("--search") + 1]).name, {"initial": 20}
+        tried = {"cyclegan": {**few, "steps": 4, "width": 16}, "bayes": few, "policy": {"learning_rate": 0.02}}
+        chosen |= tried.get(search, {})
     plain = {
         k: v for k, v in chosen.items() if not isinstance(v, dict) and k.split(".")[-1] not in ("epochs", "batch_size")
     }
@@ -118,10 +121,16 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     pd.DataFrame(ranks).to_csv(folder / "pairs.csv", index=False)
     generator = ChemVAE(**{**ChemVAE.small, "tokens": "selfies", "epochs": 1, "threads": 1}).fit(few)
     Model(generator, targets=()).save(folder / "jtvae-zinc.mgm")
+    Model(tiny_language(), targets=()).save(folder / "prior.mgm")
     found = {f"dataset:{name}": str(folder / f"{name}.csv") for name in frames}
     found["dataset:esol"] = found["dataset:chembl2321810"]
     found["dataset:pdbbind_complexes"] = str(folder / "pdbbind_complexes.csv")
-    made = {"dataset:gdb7_3d": "gdb7_3d.sdf", "jtvae-zinc": "jtvae-zinc.mgm", "encoder.mgm": "encoder.mgm"}
+    made = {
+        "dataset:gdb7_3d": "gdb7_3d.sdf",
+        "jtvae-zinc": "jtvae-zinc.mgm",
+        "prior": "prior.mgm",
+        "encoder.mgm": "encoder.mgm",
+    }
     found |= {"NR-AhR": "a", "NR-ER": "b", "SR-ARE": "c"}  # columns
     made |= {name: name for name in ("gin.mgm", "folded.sdf", "open.sdf", "traj.npz", "old.parquet", "library.smi")}
     made |= {"pairs.csv": "pairs.csv"}

@@ -58,6 +58,10 @@ class Estimator(nn.Module):
     def begin(self, d_state: int) -> None:
         """Make weights of its own; ``d_state`` is the width of the model's states."""
 
+    def enough(self, episodes: Episodes) -> bool:
+        """Whether the passes over a batch end here; asked before each pass but the first."""
+        return False
+
     @abstractmethod
     def forward(self, episodes: Episodes) -> Tensor:
         """The loss of a batch."""

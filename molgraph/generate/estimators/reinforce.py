@@ -21,9 +21,9 @@ from molgraph.generate.estimators.estimator import Episodes, Estimator, leave_on
         SystemCard(
             "reinforce-with-baseline",
             left_out="a learned value function as the baseline (estimator=vtrace has one)",
-            off="reinforce(baseline=none)",
+            off="--search 'policy(estimator=reinforce(baseline=zero))'",
             beside=("no baseline", "its own sample in the baseline"),
-            command="molgraph optimise --search 'policy(estimator=reinforce)' --objective qed -o found.csv",
+            command="molgraph optimise prior --search 'policy(estimator=reinforce)' --objective qed -o found.csv",
         ),
     ),
 )
@@ -31,14 +31,14 @@ class Reinforce(Estimator):
     """``- (1/k) sum_i (f(x_i) - b_i) log p(x_i)``, whose gradient is unbiased where ``b_i`` does not depend on ``x_i``.
 
     ``loo``: ``b_i`` is the mean reward of the other k - 1 texts of the batch (Kool et al. 2019, equation 8). ``ema``: a
-    running mean of the batches before. ``none``: 0.
+    running mean of the batches before. ``zero``: 0.
 
     Args:
         baseline: which.
         decay: of the running mean, the weight of what was.
     """
 
-    def __init__(self, *, baseline: Literal["loo", "ema", "none"] = "loo", decay: Probability = 0.9) -> None:
+    def __init__(self, *, baseline: Literal["loo", "ema", "zero"] = "loo", decay: Probability = 0.9) -> None:
         super().__init__()
         self.baseline, self.decay = baseline, decay
         self.mean, self.batches = 0.0, 0
@@ -51,7 +51,7 @@ class Reinforce(Estimator):
         """float [n]: rewards less their baseline."""
         if self.baseline == "loo":
             return leave_one_out(reward)
-        if self.baseline == "none":
+        if self.baseline == "zero":
             return reward
         before = self.mean / (1 - self.decay**self.batches) if self.batches else 0.0
         self.mean = self.decay * self.mean + (1 - self.decay) * float(reward.mean())

@@ -199,9 +199,11 @@ class PolicySearch(LanguageSearch):
         reward = first.reward
         if self.kl:
             reward = reward - self.kl * (first.log_mu - first.log_prior).sum(dim=1)
-        for _ in range(self.loss.passes):
-            now = self.episodes(told)
-            self.descend(self.loss(now._replace(log_mu=first.log_mu, reward=reward)))
+        for turn in range(self.loss.passes):
+            now = self.episodes(told)._replace(log_mu=first.log_mu, reward=reward)
+            if turn and self.loss.enough(now):
+                break
+            self.descend(self.loss(now))
 
     def descend(self, loss: torch.Tensor) -> None:
         """One step of the optimiser."""
