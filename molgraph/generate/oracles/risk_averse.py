@@ -53,16 +53,16 @@ def posterior_of(
 @register(
     "oracle",
     "risk_averse",
-    summary="a weighted sum without trust in parts that never varied in a table: risk_averse('qed,logp', table=T.csv)",
+    summary="a weighted sum without trust in parts that never varied in a table: risk_averse(qed,logp, table=T.csv)",
     paper="Hadfield-Menell et al. 2017, NeurIPS 30",
     systems=(
         SystemCard(
             "ird",
             left_out="plans of several steps, and rewards that are not linear in the features",
-            off="risk_averse('qed,smarts(Cl):0.3', table=dataset:nci, share=1)",
+            off="'risk_averse(qed,smarts(Cl):0.3, table=dataset:nci, share=1)'",
             beside=("the plain weighted sum",),
             command="molgraph optimise --search graph-ga "
-            "--objective \"risk_averse('qed,smarts(Cl):0.3', table=dataset:nci)\" -o found.csv",
+            "--objective 'risk_averse(qed,smarts(Cl):0.3, table=dataset:nci)' -o found.csv",
         ),
     ),
 )
@@ -76,7 +76,7 @@ class RiskAverse(Oracle):
     worst weights, so that a molecule gains by what is known alone.
 
     Args:
-        oracle: a weighted sum, in quotes; no product.
+        oracle: a weighted sum; no product.
         table: the molecules that one looked at while the weights were set.
         beta: how surely the choice is the best, in nats for a difference of one typical score.
         share: of the weights, the worst, over which the mean is taken.
