@@ -14,10 +14,15 @@ from molgraph.base.errors import UnsupportedError
 from molgraph.base.ranges import NotNegative, Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
+from molgraph.base.seeds import generator as random_numbers
+from molgraph.chem.graph_edits import mutate
 from molgraph.chem.standardise import standardise_smiles
 from molgraph.generate.estimators.estimator import Episodes, Estimator, make_estimator
 from molgraph.generate.policy import Policy
 from molgraph.generate.searches.search import Proposals, Search
+
+PATIENCE = 3  # batches that hold nothing within the bounds, after which molecules near the starts are proposed too
+EDITS = 4  # of a start, at most, in a molecule near it
 
 
 class Written(NamedTuple):
@@ -60,7 +65,8 @@ class LanguageSearch(Search):
     The generator is a language model, by default the one that ships. Each proposal is a text that the trained copy
     draws; before the next batch is drawn, ``learn`` is given the texts of the last with their rewards. A text that is
     no molecule, or has no score, has the reward 0. Starts and known molecules are learned from as texts of their own,
-    where the vocabulary has their tokens.
+    where the vocabulary has their tokens. Where nothing that it writes is within the bounds, as of similarity to the
+    start, molecules some edits away from the starts are scored, and learned from, beside its own.
 
     ``agent``: the copy. ``prior``: the model as it was. ``unit``: brings scores to 0 to 1.
     """
@@ -96,6 +102,20 @@ class LanguageSearch(Search):
                 self.learn(self.told, step)
                 self.told = []
             texts = self.write(n, step)
+        return Proposals(texts, np.zeros(len(texts)))
+
+    def ask_wider(self, n: int, step: int, idle: int, outside: bool) -> Proposals:
+        """As ``Search.ask_wider``; where batch after batch lies outside, molecules near the starts too."""
+        asked = super().ask_wider(n, step, idle, outside)
+        if idle < PATIENCE or not (outside and self.starts) or self.agent.constraint is not None:
+            return asked
+        rng, near = random_numbers(self.seed, "neighbours", step), list[str]()
+        for _ in range(n):
+            text = self.starts[rng.integers(len(self.starts))]
+            for _ in range(rng.integers(1, EDITS + 1)):
+                text = mutate(text, rng) or text
+            near.append(text)
+        texts = [*filter(None, map(str, standardise_smiles(near, self.standardiser).values)), *asked.smiles]
         return Proposals(texts, np.zeros(len(texts)))
 
     def write(self, n: int, step: int) -> list[str]:
