@@ -15,6 +15,7 @@ from molgraph.data.splits.splitter import Splitter
 from molgraph.data.view import View
 from molgraph.explain.explainer import Explainer
 from molgraph.generate.oracles.oracle import Oracle
+from molgraph.generate.rewards.reward import Reward
 from molgraph.generate.searches.search import Search
 from molgraph.nn.basis import Basis
 from molgraph.nn.block import BlockOption
@@ -50,6 +51,7 @@ CONTRACTS: dict[str, Any] = {
     "optimizer": MakeOptimizer,
     "oracle": Oracle,
     "readout": Readout,
+    "reward": Reward,
     "schedule": Schedule,
     "search": Search,
     "sequence": SequenceLayers,
