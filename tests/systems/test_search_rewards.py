@@ -10,9 +10,11 @@ from rdkit.SimDivFilters.rdSimDivPickers import LeaderPicker
 from sklearn.metrics import roc_auc_score
 
 from molgraph.chem.fingerprints import morgan
+from molgraph.data.read import read_table
 from molgraph.generate.rewards.comparator import Comparator, pairs_of, random_walks
 from molgraph.generate.rewards.novelty import Novelty, Tanimoto
 from molgraph.generate.rewards.reward import make_rewards
+from molgraph.generate.rewards.rnd import RandomDistillation
 from molgraph.generate.searches.search import builtin_molecules, make_search
 from tests.systems.effect import Effect
 from tests.systems.toy_library import drawn, trained
@@ -72,3 +74,54 @@ def test_a_search_keeps_more_scaffolds_at_the_same_score(off: str, effect: Effec
     assert np.mean(scores) >= 0.95
     beside = {"scaffolds without": counts, "mean score / that without": scores}
     effect("distinct scaffolds / those without the term", ratios, at_least=1.5, beside=beside)
+
+
+@pytest.mark.system("curiosity", rung="exact")
+def test_the_bonus_is_the_error_about_features_that_never_change(off: str) -> None:
+    """Burda et al. 2019, equation of section 2.2; the twin predicts features that are trained too."""
+    smiles, score = [*builtin_molecules()[:40]], np.linspace(0, 1, 40)
+    reward = RandomDistillation(0.3, width=16)
+    reward.begin(None, scale=0.5)
+    x = reward.describe(smiles)
+    if off:
+        reward.phi.requires_grad_(requires_grad=True)
+        reward.optimizer.add_param_group({"params": [*reward.phi.parameters()]})
+    before, error = reward.phi(x), (reward.g(x) - reward.phi(x)).square().sum(dim=1).detach().double().numpy()
+    np.testing.assert_allclose(reward.adjust(smiles, score), score + 0.15 * error / error.std(), rtol=1e-9)
+    for _ in range(5):
+        reward.adjust(smiles, score)
+    assert reward.phi(x).equal(before), "bit for bit"
+    plain = RandomDistillation(0.0, width=16)
+    plain.begin(None)
+    assert plain.adjust(smiles, score).tobytes() == score.tobytes()
+
+
+@pytest.mark.system("curiosity", rung="works")
+def test_the_bonus_tells_seen_molecules_from_others_and_falls_once_they_are_seen(off: str, effect: Effect) -> None:
+    """900 of ESOL seen four times, against BACE; of fingerprints of one length, so that size alone says little."""
+    esol, bace = ([str(text) for text in read_table(f"dataset:{name}").smiles] for name in ("esol", "bace"))
+    areas, held, falls, untrained = [], [], [], []
+    for seed in range(2):
+        reward, order = RandomDistillation(steps=0 if off else 8), np.random.default_rng(seed).permutation(len(esol))
+        seen, unseen = ([esol[i] for i in rows] for rows in (order[:900], order[900:]))
+        reward.begin(None, seed=seed)
+
+        def bonus(smiles: list[str], reward: RandomDistillation = reward) -> np.ndarray:
+            return reward.error(reward.describe(smiles)).detach().numpy()
+
+        def area(smiles: list[str], value: np.ndarray, bonus=bonus) -> float:
+            return float(roc_auc_score(np.repeat([0, 1], [len(smiles), len(bace)]), [*bonus(smiles), *value]))
+
+        untrained.append(area(seen, bonus(bace)))
+        for _ in range(4):
+            for i in range(0, 900, 64):
+                reward.adjust(seen[i : i + 64], np.zeros(len(seen[i : i + 64])))
+        value = bonus(bace)
+        areas.append(area(seen, value))
+        held.append(area(unseen, value))
+        for i in range(0, len(bace), 64):
+            reward.adjust(bace[i : i + 64], np.zeros(len(bace[i : i + 64])))
+        falls.append(float(value.mean() / bonus(bace).mean()))
+    assert np.mean(falls) >= 2
+    beside = {"untrained": untrained, "unseen ESOL against BACE": held, "fall by an epoch on BACE": falls}
+    effect("AUROC of the bonus, ESOL seen against BACE", areas, at_least=0.9, beside=beside)
