@@ -22,9 +22,10 @@ from molgraph.data.table import Table
 from molgraph.generate.control import judge, make_control
 from molgraph.generate.known import read_known, value_known
 from molgraph.generate.optimised import Optimised, annotated, best_so_far, ranked, rows_of, shapes_of
-from molgraph.generate.oracles.combined import Combined, read_oracle
+from molgraph.generate.oracles.combined import Combined
 from molgraph.generate.oracles.journal import SECONDS, OracleCalls
 from molgraph.generate.oracles.oracle import Oracle
+from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.oracles.similarity import Nearest, Similarity
 from molgraph.generate.oracles.stages import make_calls
 from molgraph.generate.oracles.term import Term

@@ -14,9 +14,9 @@ from molgraph.base.registry import entry, names
 from molgraph.chem.smiles import why_unreadable
 from molgraph.data.sources import builtin
 from molgraph.generate.language import LanguageGenerator
-from molgraph.generate.oracles.combined import read_oracle
 from molgraph.generate.oracles.journal import OracleCalls, Scored
 from molgraph.generate.oracles.oracle import FunctionOracle
+from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.run_search import run_search, standard_starts
 from molgraph.generate.searches.latent import LatentSearch
 from molgraph.generate.searches.search import Proposals, Search, make_search

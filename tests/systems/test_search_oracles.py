@@ -10,10 +10,10 @@ import pytest
 from molgraph.base.contracts import Target
 from molgraph.chem.quality import measure
 from molgraph.data.table import make_table
-from molgraph.generate.oracles.combined import read_oracle
 from molgraph.generate.oracles.doubt import doubt_of, thinned
 from molgraph.generate.oracles.journal import OracleCalls
 from molgraph.generate.oracles.model import ModelOracle
+from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.oracles.risk_averse import RiskAverse, posterior_of
 from molgraph.generate.run_search import run_search
 from molgraph.generate.searches.search import builtin_molecules, make_search

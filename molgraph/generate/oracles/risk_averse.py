@@ -18,6 +18,7 @@ from molgraph.base.systems import SystemCard
 from molgraph.data.read import read_table
 from molgraph.data.table import Table
 from molgraph.generate.oracles.oracle import Oracle, Scores
+from molgraph.generate.oracles.read_oracle import read_oracle
 
 DRAWS = 20_000  # weights of the prior, among which those of the posterior are drawn
 PROXIES = 2_000  # of them, by which the normaliser is estimated
@@ -94,8 +95,6 @@ class RiskAverse(Oracle):
         share: Annotated[float, Range(0.0, 1.0, above=True)] = 0.1,
         draws: Annotated[int, Range(10, 100_000)] = 1000,
     ) -> None:
-        from molgraph.generate.oracles.combined import read_oracle  # which reads this one too
-
         self.oracle, self.table, self.beta, self.share, self.draws = oracle, table, beta, share, draws
         self.parts = read_oracle(oracle)
         if self.parts.combine != "sum":
