@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from molgraph.base.contracts import Prediction
+from molgraph.base.contracts import Method, Prediction
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.seeds import derive
 from molgraph.data.standardise import standardise
@@ -45,7 +45,8 @@ def doubt_of(model: Model, smiles: Sequence[str], passes: int) -> Doubt:
     prediction, members = model.predict(list(smiles)), list[np.ndarray]()
     table = standardise(make_table(list(smiles)), model.standardiser)
     method = model.method
-    if len(fitted := getattr(method, "members", ())) > 1:
+    fitted = [member for member in method.members if isinstance(member, Method)]
+    if len(fitted) > 1:
         members = [each.predict(table).value for each in fitted]
     elif isinstance(method, GraphMethod) and dropouts(method):
         for k in range(passes):
