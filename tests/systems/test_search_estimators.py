@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from molgraph.generate.estimators.estimator import Estimator
+from molgraph.generate.estimators.ppo import PPO, divergence
 from molgraph.generate.estimators.reinforce import Reinforce
-from tests.episodes import of_outcomes
+from tests.episodes import of_outcomes, of_texts
 from tests.systems.effect import Effect
 
 
@@ -89,3 +90,69 @@ def test_the_mean_of_the_others_lowers_the_variance(off: str, effect: Effect) ->
         ratios.append(plain / variance(*all_estimates(Reinforce(baseline="zero" if off else "loo"), logits, f, 4)))
         own.append(plain / variance(*all_estimates(WithOwn(), logits, f, 4)))
     effect("variance without a baseline / with", ratios, at_least=2, beside={"own sample in it, biased": own})
+
+
+@pytest.mark.system("trpo-surrogate-objective", rung="exact")
+def test_the_surrogates_gradient_at_the_old_policy_is_reinforces(off: str) -> None:
+    """The twin's ratio is to another policy than the one that drew."""
+    episodes = of_texts(12)
+    mu = episodes.log_mu if off else episodes.log_pi.detach()
+    plain, surrogate = (
+        torch.autograd.grad(estimator(episodes._replace(log_mu=mu)), episodes.log_pi)[0]
+        for estimator in (Reinforce(), PPO())
+    )
+    torch.testing.assert_close(surrogate * episodes.mask, plain * episodes.mask, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.system("trpo-surrogate-objective", rung="exact")
+def test_a_ratio_outside_the_clip_has_a_gradient_only_back(off: str) -> None:
+    """By hand, of one token each: rewards 1, 1, 0, 0, ratios above, within, below and within."""
+    ratio = torch.tensor([1.3, 1.1, 0.7, 1.1]).double()
+    leaf = ratio.log().requires_grad_()
+    episodes = of_outcomes(leaf, torch.arange(4), torch.tensor([1.0, 1, 0, 0]).double(), log_mu=torch.zeros(4))
+    (slope,) = torch.autograd.grad(PPO(clip=0.9 if off else 0.2)(episodes), leaf)
+    torch.testing.assert_close(slope, -torch.tensor([0.0, 1.1, 0.0, -1.1]).double() * (4 / 3) * 0.5 / 4)
+    mu, pi = torch.tensor([0.1, 0.6, 0.3]).double(), torch.tensor([0.2, 0.5, 0.3]).double()
+    rows = torch.repeat_interleave(torch.arange(3), torch.tensor([1, 6, 3]))
+    exact = float((mu * (mu / pi).log()).sum())
+    assert divergence(of_outcomes(pi.log(), rows, rows.double(), log_mu=mu.log()[rows])) == pytest.approx(exact)
+
+
+def trained(estimator: Estimator, seed: int, batches: int = 20, rate: float = 0.3) -> tuple[float, float]:
+    """The expected reward after some batches of 32 draws from 50 outcomes, and the mean exact divergence of a batch."""
+    logits, f = bandit(seed, 50)
+    leaf, rng = (0 * logits).requires_grad_(), torch.Generator().manual_seed(seed)
+    optimizer, moved = torch.optim.SGD([leaf], rate), []
+    for _ in range(batches):
+        before = leaf.detach().log_softmax(0)
+        rows = torch.multinomial(before.exp(), 32, replacement=True, generator=rng)
+        for turn in range(estimator.passes):
+            episodes = of_outcomes(leaf.log_softmax(0), rows, f[rows], log_mu=before[rows])
+            if turn and estimator.enough(episodes):
+                break
+            optimizer.zero_grad()
+            estimator(episodes).backward()
+            optimizer.step()
+        moved.append(float(before.exp() @ (before - leaf.detach().log_softmax(0))))
+    return float(leaf.detach().softmax(0) @ f), sum(moved) / batches
+
+
+@pytest.mark.system("trpo-surrogate-objective", rung="works")
+def test_passes_gain_more_of_the_same_calls(off: str, effect: Effect) -> None:
+    """Expected rewards after 640 draws, 5.0 at first, at most 7 to 8; the mean of five step sizes, and the best one."""
+    rates = (0.3, 1.0, 3.0, 10.0, 30.0)
+    plain = torch.tensor([[trained(Reinforce(), seed, rate=rate)[0] for rate in rates] for seed in range(5)])
+    new = torch.tensor([[trained(PPO(passes=8), seed, rate=rate)[0] for rate in rates] for seed in range(5)])
+    gains = (0 * plain if off else new - plain).mean(dim=1).tolist()
+    beside = {"reinforce": plain.mean(dim=1).tolist(), "reinforce, best size": [float(plain.mean(dim=0).max())],
+              "ppo, best size": [float(new.mean(dim=0).max())]}  # fmt: skip
+    effect("expected reward - reinforce's, mean of step sizes", gains, at_least=0.1, beside=beside)
+
+
+@pytest.mark.system("trpo-surrogate-objective", rung="works")
+def test_the_divergence_of_a_batch_stays_near_its_limit(off: str, effect: Effect) -> None:
+    """Steps that are ten times as long, and a limit of 0.02 nats; the twin has neither limit nor clip."""
+    free = [trained(PPO(passes=8, kl=1e9, clip=1.0), seed, rate=1.0)[1] for seed in range(5)]
+    kept = [trained(PPO(passes=8, kl=0.02), seed, rate=1.0)[1] for seed in range(5)]
+    share = [value / 0.02 for value in (free if off else kept)]
+    effect("mean divergence / its limit", share, at_most=1.5, beside={"without": [value / 0.02 for value in free]})
