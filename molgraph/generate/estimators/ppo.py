@@ -33,8 +33,8 @@ from molgraph.generate.estimators.estimator import Episodes, Estimator, leave_on
 class PPO(Estimator):
     """``- (1/k) sum_i sum_t min(r_it A_i, clip(r_it, 1 - clip, 1 + clip) A_i)`` with ``r_it = pi(x_it) / mu(x_it)``.
 
-    Schulman et al. 2015, equation 14, is the surrogate ``E[r A]``, whose gradient at ``pi = mu`` is that of the expected
-    reward; Schulman et al. 2017, equation 7, is the clip in the place of the constraint. ``A_i`` is the text's reward
+    Schulman et al. 2015, equation 14, is the surrogate ``E[r A]``, whose gradient at ``pi = mu`` is the expected
+    reward's; Schulman et al. 2017, equation 7, is the clip in the place of the constraint. ``A_i`` is the text's reward
     less the mean of the others. The passes over a batch end once ``KL(mu || pi)`` of its texts is above ``kl``.
 
     Args:
@@ -43,6 +43,7 @@ class PPO(Estimator):
         kl: nats of a whole text; a pass that takes the divergence above it is the last of its batch.
     """
 
+    late = True
     small = MappingProxyType({"passes": 2})
 
     def __init__(

@@ -62,13 +62,15 @@ class LanguageSearch(Search):
     no molecule, or has no score, has the reward 0. Starts and known molecules are learned from as texts of their own,
     where the vocabulary has their tokens.
 
-    ``agent``: the copy. ``prior``: the model as it was. ``unit``: brings scores to 0 to 1.
+    ``agent``: the copy. ``prior``: the model as it was. ``unit``: brings scores to 0 to 1. ``keeps_log_mu``: whether
+    texts keep their log-probabilities under the agent that drew them.
     """
 
     batch_size = 64
     chooses = False
     default_model = "prior"
     learning_rate: float = 5e-4
+    keeps_log_mu: bool = False
 
     def begin(self, generator: Any = None, **how: Any) -> None:
         """As ``Search.begin``; raises ``UnsupportedError`` for a generator that is no language model."""
@@ -93,10 +95,16 @@ class LanguageSearch(Search):
         """Learn from what was told, then draw ``n`` texts."""
         with self.agent.at_work():
             if self.told:
-                self.learn(self.told, step)
+                self.learn(self.dated(self.told) if self.keeps_log_mu else self.told, step)
                 self.told = []
             texts = self.write(n, step)
         return Proposals(texts, np.zeros(len(texts)))
+
+    def dated(self, told: Sequence[Written]) -> list[Written]:
+        """The texts with their log-probabilities under the agent, which has not changed since it drew them."""
+        with torch.no_grad():
+            log_p = self.agent.tokens([one.codes for one in told]).log_p.double().cpu().numpy()
+        return [one._replace(log_mu=log_p[row, : len(one.codes) + 1]) for row, one in enumerate(told)]
 
     def write(self, n: int, step: int) -> list[str]:
         """``n`` texts of the agent, after the preset."""
@@ -183,6 +191,7 @@ class PolicySearch(LanguageSearch):
     def prepare(self) -> None:
         """The estimator's weights beside the model's."""
         self.loss = make_estimator(self.estimator)
+        self.keeps_log_mu = self.loss.late
         self.loss.begin(self.agent.network.scores.in_features)
         self.loss.to(self.agent.device)
         self.optimizer = torch.optim.Adam(
