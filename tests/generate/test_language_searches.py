@@ -12,7 +12,9 @@ from molgraph.base.errors import EmptyError, UnsupportedError
 from molgraph.chem.tokens import tokens_of
 from molgraph.generate.language import LanguageGenerator
 from molgraph.generate.policy import Policy
+from molgraph.generate.searches.search import make_search
 from molgraph.train.model import Model
+from tests.episodes import tiny_language
 from tests.tiny import series
 
 SEARCHES = ["reinvent", "genetic-gfn", "policy"]
@@ -79,3 +81,17 @@ def test_log_probabilities_sum_to_one_over_all_texts_of_a_length() -> None:
     shares = [whole[[len(text) == n for text in texts]].sum() for n in range(5)]
     assert sum(shares) < 1 and all(0 < share < 1 for share in shares)
     assert np.log(whole[texts.index("CCO")]) == pytest.approx(generator.log_prob(["CCO"])[0], abs=1e-5)
+
+
+def test_replayed_texts_keep_the_log_probabilities_of_the_model_that_drew_them() -> None:
+    search = make_search("reinvent(estimator=vtrace, learning_rate=0.05)")
+    search.begin(tiny_language(), seed=1)
+    for step in range(2):
+        texts = search.ask(8, step).smiles
+        search.tell(texts, np.arange(8.0))
+    first = [one for one in search.best.best.values() if len(one.log_mu) == len(one.codes) + 1]
+    assert first and len(first) == len(search.best)
+    before = [one.log_mu.sum() for one in first]
+    now = search.agent.log_prob([one.codes for one in first])
+    assert before == pytest.approx(search.prior.log_prob([one.codes for one in first]), abs=1e-4)
+    assert np.abs(now - before).max() > 0.01

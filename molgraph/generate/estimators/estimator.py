@@ -46,12 +46,14 @@ class Estimator(nn.Module):
     weights of its own, such as a value of states, makes them in ``begin``; the search trains them beside the model.
 
     ``passes``: steps that are made of each batch of texts. ``distinct``: texts of a group that are drawn without
-    replacement; 0 where texts are drawn one by one. ``rate``: the step size of its own weights as a multiple of the
+    replacement; 0 where texts are drawn one by one. ``late``: whether it weighs texts that an older model drew, so that
+    their log-probabilities are kept. ``rate``: the step size of its own weights as a multiple of the
     model's. ``small``: parameters for trials.
     """
 
     passes: int = 1
     distinct: int = 0
+    late: bool = False
     rate: float = 1.0
     small: Mapping[str, Any] = MappingProxyType({})
 

@@ -68,13 +68,15 @@ class LanguageSearch(Search):
     where the vocabulary has their tokens. Where nothing that it writes is within the bounds, as of similarity to the
     start, molecules some edits away from the starts are scored, and learned from, beside its own.
 
-    ``agent``: the copy. ``prior``: the model as it was. ``unit``: brings scores to 0 to 1.
+    ``agent``: the copy. ``prior``: the model as it was. ``unit``: brings scores to 0 to 1. ``keeps_log_mu``: whether
+    texts keep their log-probabilities under the agent that drew them.
     """
 
     batch_size = 64
     chooses = False
     default_model = "prior"
     learning_rate: float = 5e-4
+    keeps_log_mu: bool = False
 
     def begin(self, generator: Any = None, **how: Any) -> None:
         """As ``Search.begin``; raises ``UnsupportedError`` for a generator that is no language model."""
@@ -99,7 +101,7 @@ class LanguageSearch(Search):
         """Learn from what was told, then draw ``n`` texts."""
         with self.agent.at_work():
             if self.told:
-                self.learn(self.told, step)
+                self.learn(self.dated(self.told) if self.keeps_log_mu else self.told, step)
                 self.told = []
             texts = self.write(n, step)
         return Proposals(texts, np.zeros(len(texts)))
@@ -117,6 +119,12 @@ class LanguageSearch(Search):
             near.append(text)
         texts = [*filter(None, map(str, standardise_smiles(near, self.standardiser).values)), *asked.smiles]
         return Proposals(texts, np.zeros(len(texts)))
+
+    def dated(self, told: Sequence[Written]) -> list[Written]:
+        """The texts with their log-probabilities under the agent, which has not changed since it drew them."""
+        with torch.no_grad():
+            log_p = self.agent.tokens([one.codes for one in told]).log_p.double().cpu().numpy()
+        return [one._replace(log_mu=log_p[row, : len(one.codes) + 1]) for row, one in enumerate(told)]
 
     def write(self, n: int, step: int) -> list[str]:
         """``n`` texts of the agent, after the preset."""
@@ -203,6 +211,7 @@ class PolicySearch(LanguageSearch):
     def prepare(self) -> None:
         """The estimator's weights beside the model's."""
         self.loss = make_estimator(self.estimator)
+        self.keeps_log_mu = self.loss.late
         self.loss.begin(self.agent.network.scores.in_features)
         self.loss.to(self.agent.device)
         self.optimizer = torch.optim.Adam(
