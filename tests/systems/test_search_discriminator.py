@@ -72,7 +72,7 @@ def test_the_gradient_of_samples_is_that_of_all_texts(off: str) -> None:
 def test_a_model_learns_to_write_what_the_discriminator_takes_for_real(off: str, effect: Effect) -> None:
     """Real are the library's amides; judged by a discriminator apart, of these against the model before the search."""
     real = [text for text in LIBRARY if "C(=O)" in text and "OC(=O)" not in text]
-    gains, valid, shares = [], [], []
+    gains, valid, start_d, end_d = [], [], [], []
     for seed in range(2):
         search, before = (make_search("policy(learning_rate=0.002)") for _ in range(2))
         trained(before, steps=0)
@@ -89,9 +89,10 @@ def test_a_model_learns_to_write_what_the_discriminator_takes_for_real(off: str,
         error = np.sqrt(first.var() / len(first) + after.var() / len(after))
         gains.append(float((after.mean() - first.mean()) / error))
         valid.append(len(texts) / len(start))
-        shares += [float(first.mean()), float(after.mean())]
+        start_d.append(float(first.mean()))
+        end_d.append(float(after.mean()))
     assert np.mean(valid) >= 0.8
-    beside = {"before, after": shares, "molecules / those before": valid}
+    beside = {"mean D before": start_d, "after": end_d, "molecules / those before": valid}
     effect("gain of mean D in standard errors", gains, at_least=2, beside=beside)
 
 

@@ -47,7 +47,7 @@ def test_the_reward_is_0_for_a_model_that_is_blind_and_log_k_at_most(off: str) -
             rows = rng.integers(len(LIBRARY), size=256)
             return x[rows], torch.from_numpy(rng.integers(4, size=256) if blind else own[rows])
 
-        for _ in range(40):
+        for _ in range(150):
             search.discriminate(*batch())
         found = np.concatenate([search.information(*batch()) for _ in range(8)]) - lack
         assert (found <= math.log(4)).all()
