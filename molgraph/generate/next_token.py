@@ -47,10 +47,18 @@ class LanguageNetwork(nn.Module):
     def prepare(self, sample: Sample) -> None:
         """Nothing is made ahead."""
 
-    def forward(self, tokens: Tensor, state: Any = None) -> tuple[Tensor, Any]:
-        """Float [n, length, n_tokens] and the last state, from int64 [n, length] and the state before."""
-        h, state = self.sequence(self.embedding(tokens), None, state)
+    def forward(self, tokens: Tensor, state: Any = None, condition: Tensor | None = None) -> tuple[Tensor, Any]:
+        """Float [n, length, n_tokens] and the last state, from int64 [n, length] and the state before.
+
+        ``condition``: float [n, d_embedding], added to the embedding of every token of a text.
+        """
+        h, state = self.sequence(self.embed(tokens, condition), None, state)
         return self.scores(h), state
+
+    def embed(self, tokens: Tensor, condition: Tensor | None = None) -> Tensor:
+        """Float [n, length, d_embedding], what the sequence layer reads."""
+        h = self.embedding(tokens)
+        return h if condition is None else h + condition.unsqueeze(1)
 
 
 class NextToken(Objective):

@@ -39,16 +39,28 @@ def score(smiles: Sequence[str]) -> np.ndarray:
                      for t in texts]) - loss  # fmt: skip
 
 
-def trained(search: LanguageSearch, rewards: Sequence[Reward] = (), *, steps: int, n: int = 64, seed: int = 0) -> None:
-    """Train a search on the toy's score, without a budget: molecules that were met before are scored again."""
+def trained(
+    search: LanguageSearch,
+    rewards: Sequence[Reward] = (),
+    *,
+    steps: int,
+    n: int = 64,
+    seed: int = 0,
+    examples: Sequence[str] = (),
+    plain: float | None = None,
+) -> None:
+    """Train a search on the toy's score, without a budget: molecules that were met before are scored again.
+
+    ``examples`` are those of the terms; where ``plain`` is given, it is the score of every molecule.
+    """
     for reward in rewards:
-        reward.begin(model(), seed=seed)
+        reward.begin(model(), seed=seed, examples=examples)
     search.begin(model(), seed=seed)
     for step in range(steps):
         texts = search.ask(n, step).smiles
         found = canonical_smiles(texts)
         known = [i for i, each in enumerate(found) if not each.reason]
-        values = score([found[i].smiles for i in known])
+        values = score([found[i].smiles for i in known]) if plain is None else np.full(len(known), plain)
         for reward in rewards:
             values = reward.adjust([found[i].smiles for i in known], values)
         told = np.full(len(texts), np.nan)
@@ -56,10 +68,15 @@ def trained(search: LanguageSearch, rewards: Sequence[Reward] = (), *, steps: in
         search.tell(texts, told)
 
 
+def written(search: LanguageSearch, n: int = 1000, seed: int = 1) -> list[str]:
+    """``n`` texts of the agent."""
+    with search.agent.at_work():
+        return search.agent.texts(search.agent.draw(n, seed))
+
+
 def drawn(search: LanguageSearch, n: int = 1000, seed: int = 1) -> tuple[float, int]:
     """Mean score of ``n`` texts of the agent, one that is no molecule 0, and their distinct scaffolds."""
-    with search.agent.at_work():
-        texts = search.agent.texts(search.agent.draw(n, seed))
+    texts = written(search, n, seed)
     values = score(texts)
     good = [text for text, value in zip(texts, values, strict=True) if value > 0.5]
     return float(np.nan_to_num(values).mean()), len({*scaffolds(good).values})

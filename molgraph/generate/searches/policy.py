@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch.nn.utils.rnn import pad_sequence
 
 from molgraph.base.errors import UnsupportedError
@@ -161,10 +162,14 @@ class LanguageSearch(Search):
         """Train the agent on the texts of a batch."""
         raise NotImplementedError
 
+    def condition(self, told: Sequence[Written]) -> Float[torch.Tensor, "n d"] | None:
+        """What the agent wrote each text for, float [n, d_embedding]; None where it writes freely."""
+        return None
+
     def episodes(self, told: Sequence[Written]) -> Episodes:
         """What estimators take, of the agent as it is."""
         codes = [one.codes for one in told]
-        tokens = self.agent.tokens(codes)
+        tokens = self.agent.tokens(codes, self.condition(told))
         prior = self.of_prior(codes)
         log_mu = tokens.log_p.detach().clone()
         for row, one in enumerate(told):
