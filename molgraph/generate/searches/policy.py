@@ -184,7 +184,7 @@ class LanguageSearch(Search):
         if fresh:
             with torch.no_grad():
                 found = self.prior.tokens(fresh).log_p.cpu()
-            self.known.update((row, found[i, : len(row) + 1]) for i, row in enumerate(fresh))
+            self.known.update((row, found[i, : len(row) + 1].clone()) for i, row in enumerate(fresh))
         return pad_sequence([self.known[tuple(row)] for row in codes], batch_first=True).to(self.agent.device)
 
 
