@@ -47,9 +47,13 @@ class LanguageNetwork(nn.Module):
     def prepare(self, sample: Sample) -> None:
         """Nothing is made ahead."""
 
-    def forward(self, tokens: Tensor, state: Any = None) -> tuple[Tensor, Any]:
-        """Float [n, length, n_tokens] and the last state, from int64 [n, length] and the state before."""
-        h, state = self.sequence(self.embedding(tokens), None, state)
+    def forward(self, tokens: Tensor, state: Any = None, condition: Tensor | None = None) -> tuple[Tensor, Any]:
+        """Float [n, length, n_tokens] and the last state, from int64 [n, length] and the state before.
+
+        ``condition``, float [n, d_embedding], is added to the vector of every token of a text.
+        """
+        x = self.embedding(tokens)
+        h, state = self.sequence(x if condition is None else x + condition.unsqueeze(1), None, state)
         return self.scores(h), state
 
 
@@ -65,7 +69,8 @@ class NextToken(Objective):
         given, target = shifted(level.code.long(), level.offsets)
         if batch.weights is not None:
             target[batch.weights[:, 0] == 0] = PAD
-        scores, _ = network(given)
+        condition = None if batch.extra is None else network.conditions(batch.extra)
+        scores, _ = network(given, condition=condition)
         total = F.cross_entropy(scores.float().flatten(0, 1), target.flatten(), ignore_index=PAD, reduction="sum")
         return Loss(total, int((target != PAD).sum()))
 
