@@ -22,6 +22,7 @@ from molgraph.base.parameters import check_params
 from molgraph.base.recipe_keys import DEFAULTS, GENERATOR_KEYWORDS
 from molgraph.base.registry import get
 from molgraph.base.run_config import RunConfig
+from molgraph.generate.conditions import wanted
 from molgraph.generate.generated import Generated, judge
 from molgraph.generate.scaffold_constraint import scaffold_kept
 from molgraph.train.model import Model
@@ -102,6 +103,7 @@ def generate(
     *,
     seed: int = 0,
     scaffold: str | None = None,
+    want: Mapping[str, float] | str | None = None,
     temperature: float | None = None,
     device: str | None = None,
     threads: int | None = None,
@@ -114,6 +116,7 @@ def generate(
         seed: the same seed gives the same list.
         scaffold: SMILES with open points, such as ``"c1ccc([*:1])cc1"``, that every molecule has and that a language
             model decorates there alone; ``"OC[*:1].[*:1]C1CC1"`` for two fragments that it joins by a chain.
+        want: properties that a language model trained with ``condition`` is asked for, ``{"logp": 3}``.
         temperature: below 1 likely molecules come more often, above 1 more rarely; None for the model's own.
         device, threads: where it runs; the CPU and all threads if not given.
 
@@ -124,7 +127,7 @@ def generate(
         UsageError: the model is no generator, or a value that is impossible.
     """
     running = {"temperature": temperature, "device": device, "threads": threads}
-    return Generated.joined([*generate_pieces(model, n, seed=seed, scaffold=scaffold, **running)])
+    return Generated.joined([*generate_pieces(model, n, seed=seed, scaffold=scaffold, want=want, **running)])
 
 
 def generate_pieces(
@@ -133,6 +136,7 @@ def generate_pieces(
     *,
     seed: int = 0,
     scaffold: str | None = None,
+    want: Mapping[str, float] | str | None = None,
     **running: Any,
 ) -> Iterator[Generated]:
     """The molecules of ``generate`` in pieces, each as soon as it is drawn and read, for a run that may be stopped.
@@ -148,7 +152,7 @@ def generate_pieces(
     before = generator.get_params()
     try:
         set_running(generator, running)
-        with scaffold_kept(generator, scaffold):
+        with scaffold_kept(generator, scaffold), wanted(generator, want):
             texts, begun = list[str](), time.monotonic()
             for piece in generator.pieces(n, seed):
                 texts += piece

@@ -57,6 +57,9 @@ def generate(
     scaffold: Annotated[
         str | None, option("SMILES", "Keep it, and write at its open points alone: c1ccc([*:1])cc1.")
     ] = None,
+    want: Annotated[
+        str | None, option("WORDS", "Properties of a model trained with params.condition: logp=3,qed=0.8.")
+    ] = None,
     temperature: Annotated[
         float | None, option("T", "Below 1: likely molecules more often; the model's own if not given.")
     ] = None,
@@ -96,7 +99,7 @@ def generate(
     pieces, stopped = list[Generated](), ""
     try:
         running = {"temperature": temperature, "device": device, "threads": threads}
-        for piece in generate_pieces(model, n, seed=seed, scaffold=scaffold, **running):
+        for piece in generate_pieces(model, n, seed=seed, scaffold=scaffold, want=want, **running):
             pieces.append(piece)
     except KeyboardInterrupt:
         if not any(map(len, pieces)):

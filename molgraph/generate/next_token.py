@@ -73,7 +73,8 @@ class NextToken(Objective):
         given, target = shifted(level.code.long(), level.offsets)
         if batch.weights is not None:
             target[batch.weights[:, 0] == 0] = PAD
-        scores, _ = network(given)
+        condition = None if batch.extra is None else network.conditions(batch.extra)
+        scores, _ = network(given, condition=condition)
         total = F.cross_entropy(scores.float().flatten(0, 1), target.flatten(), ignore_index=PAD, reduction="sum")
         return Loss(total, int((target != PAD).sum()))
 
