@@ -23,10 +23,10 @@ from molgraph.chem.trajectory import simulate
 from molgraph.cli.main import app
 from molgraph.data.sources import builtin
 from molgraph.generate.chemvae import ChemVAE
+from molgraph.generate.language import LanguageGenerator
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
-from tests.episodes import tiny_language
 from tests.systems.test_space_complexes import toys
 from tests.tiny import SMALL, series
 
@@ -123,7 +123,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     pd.DataFrame(ranks).to_csv(folder / "pairs.csv", index=False)
     generator = ChemVAE(**{**ChemVAE.small, "tokens": "selfies", "epochs": 1, "threads": 1}).fit(few)
     Model(generator, targets=()).save(folder / "jtvae-zinc.mgm")
-    Model(tiny_language(), targets=()).save(folder / "prior.mgm")
+    writer = LanguageGenerator(**LanguageGenerator.small, tokens="selfies", threads=1).fit(few)
+    Model(writer, targets=()).save(folder / "prior.mgm")
     found = {f"dataset:{name}": str(folder / f"{name}.csv") for name in frames}
     found["dataset:esol"] = found["dataset:chembl2321810"]
     found["dataset:pdbbind_complexes"] = str(folder / "pdbbind_complexes.csv")

@@ -23,7 +23,7 @@ from molgraph.generate.rewards.reward import Reward
             "organ-organ",
             off="''",
             beside=("no term",),
-            command="molgraph optimise prior --search 'policy(learning_rate=0.01)' --oracle qed --reward repeats "
+            command="molgraph optimise prior --search 'policy(learning_rate=0.3)' --oracle qed --reward repeats "
             "-o found.csv",
             part=True,
         ),

@@ -36,7 +36,7 @@ RENEW = 20  # steps after which the critic's targets are made by its present wei
             left_out="the distributional critic, and policies of continuous actions",
             off="crr(f=one)",
             beside=("cloning: f=one",),
-            command="molgraph optimise --search crr --known dataset:esol --objective qed -o found.csv",
+            command="molgraph optimise prior --search crr --known dataset:esol --objective qed -o found.csv",
             modules=("molgraph.generate.searches.policy",),
         ),
     ),

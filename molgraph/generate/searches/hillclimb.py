@@ -27,7 +27,7 @@ from molgraph.generate.searches.policy import LanguageSearch, Written
             left_out="other players and their values; the past scorers are the run's own reward terms as they change",
             off="hillclimb(best=1.0)",
             beside=("the prior's draws",),
-            command="molgraph optimise --search hillclimb --objective qed -o found.csv",
+            command="molgraph optimise prior --search hillclimb --objective qed -o found.csv",
             modules=("molgraph.generate.searches.policy",),
         ),
     ),

@@ -54,7 +54,7 @@ class Memory:
             left_out="filters by other than scaffolds, and the scoring server",
             off="policy(estimator='augmented(sigma=0)')",
             beside=("the prior's draws",),
-            command="molgraph optimise --search reinvent --objective qed -o found.csv",
+            command="molgraph optimise prior --search reinvent --objective qed -o found.csv",
             modules=("molgraph.generate.searches.policy", "molgraph.generate.estimators.augmented"),
         ),
     ),
