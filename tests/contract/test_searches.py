@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,14 @@ import pytest
 from molgraph.base.registry import entry, names
 from molgraph.chem.smiles import why_unreadable
 from molgraph.data.sources import builtin
+from molgraph.data.table import make_table
+from molgraph.generate.language import LanguageGenerator
 from molgraph.generate.oracles.combined import read_oracle
 from molgraph.generate.oracles.journal import OracleCalls, Scored
 from molgraph.generate.oracles.oracle import FunctionOracle
 from molgraph.generate.run_search import run_search, standard_starts
 from molgraph.generate.searches.latent import LatentSearch
+from molgraph.generate.searches.policy import LanguageSearch
 from molgraph.generate.searches.search import Proposals, Search, make_search
 from tests.latent import NearestMolecule, latent_generator
 
@@ -25,6 +30,13 @@ STARTS = ["CCOc1ccccc1", "CC(=O)Nc1ccc(O)cc1"]
 @pytest.fixture(scope="module")
 def latent() -> NearestMolecule:
     return latent_generator(builtin.chembl2321810(), d=4)
+
+
+@functools.cache
+def language() -> LanguageGenerator:
+    """A small language model of molecules without branches, whose every text is a molecule."""
+    how = {**LanguageGenerator.small, "epochs": 8, "max_length": 12}
+    return LanguageGenerator(**how, threads=1).fit(make_table(["".join(each) for each in product("CNO", repeat=4)]))
 
 
 class Stopped(OracleCalls):
@@ -38,10 +50,11 @@ class Stopped(OracleCalls):
         return super()._compute(*args, **how)
 
 
-def made(name: str, latent: NearestMolecule) -> tuple[NearestMolecule | None, Search]:
+def made(name: str, latent: NearestMolecule) -> tuple[Any, Search]:
     """A small search, with the generator that it needs."""
     cls = entry("search", name).value
-    return latent if issubclass(cls, LatentSearch) else None, make_search(name, **cls.small)
+    generator = language() if issubclass(cls, LanguageSearch) else latent if issubclass(cls, LatentSearch) else None
+    return generator, make_search(name, **cls.small)
 
 
 def asked(name: str, latent: NearestMolecule, *steps: tuple[int, int]) -> list[Proposals]:
