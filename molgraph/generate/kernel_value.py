@@ -42,7 +42,7 @@ class KernelValue:
         """float64 [n], of each molecule; each is computed once."""
         fresh = [text for text in dict.fromkeys(smiles) if text not in self.values]
         if fresh:
-            values = np.full(len(fresh), self.mean)
+            values: np.ndarray = np.full(len(fresh), self.mean)
             if len(self.weights):
                 values = values + tanimoto(morgan(fresh).x, self.x).astype(np.float64) @ self.weights
             self.values.update(zip(fresh, values.tolist(), strict=True))

@@ -66,7 +66,7 @@ class CRR(LanguageSearch):
         self,
         *,
         f: Literal["exp", "binary", "one"] = "exp",
-        beta: Annotated[float, Range(0.0, 1e6, above=True)] = 0.1,
+        beta: Annotated[float, Range(0.0, 1e6, above=True)] = 0.5,
         steps: Count = 300,
         batch_known: Count = 64,
         learning_rate: Annotated[float, Range(0.0, 1.0, above=True)] = 1e-3,

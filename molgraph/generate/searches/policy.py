@@ -16,6 +16,7 @@ from molgraph.base.ranges import NotNegative, Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.seeds import generator as random_numbers
+from molgraph.base.systems import SystemCard
 from molgraph.chem.graph_edits import mutate
 from molgraph.chem.standardise import standardise_smiles
 from molgraph.generate.estimators.estimator import Episodes, Estimator, make_estimator
@@ -188,15 +189,28 @@ class LanguageSearch(Search):
         return pad_sequence([self.known[tuple(row)] for row in codes], batch_first=True).to(self.agent.device)
 
 
-@register("search", "policy", summary="policy gradients of a language model, with any estimator",
-          paper="Williams 1992, Mach. Learn. 8:229")  # fmt: skip
+@register(
+    "search",
+    "policy",
+    summary="policy gradients of a language model, with any estimator",
+    paper="Williams 1992, Mach. Learn. 8:229; Jaques et al. 2019, arXiv:1907.00456",
+    systems=(
+        SystemCard(
+            "way-off-policy-batch-rl",
+            left_out="Q-learning of tokens from a fixed batch (search crr learns offline), and averages of models",
+            off="policy(kl=0.0)",
+            beside=("no distance from the prior",),
+            command="molgraph optimise --search 'policy(kl=0.1)' --objective qed -o found.csv",
+        ),
+    ),
+)
 class PolicySearch(LanguageSearch):
     """One step of gradient descent, or the estimator's ``passes``, on each batch that the model writes.
 
     Args:
         estimator: a registered estimator with its settings.
         kl: weight of the distance from the prior in the reward: ``S(x) - kl (log p(x) - log p_prior(x))``, whose
-            expectation is greatest at ``p_prior exp(S / kl) / Z``.
+            expectation is greatest at ``p_prior exp(S / kl) / Z`` (Jaques et al. 2019, section 4.2).
         learning_rate: step size of Adam.
     """
 
