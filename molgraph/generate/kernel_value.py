@@ -42,8 +42,11 @@ class KernelValue:
         """float64 [n], of each molecule; each is computed once."""
         fresh = [text for text in dict.fromkeys(smiles) if text not in self.values]
         if fresh:
-            values: np.ndarray = np.full(len(fresh), self.mean)
-            if len(self.weights):
-                values = values + tanimoto(morgan(fresh).x, self.x).astype(np.float64) @ self.weights
+            known = (
+                tanimoto(morgan(fresh).x, self.x).astype(np.float64) @ self.weights
+                if len(self.weights)
+                else np.zeros(len(fresh))
+            )
+            values = self.mean + known
             self.values.update(zip(fresh, values.tolist(), strict=True))
         return np.array([self.values[text] for text in smiles], dtype=np.float64)

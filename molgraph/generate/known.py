@@ -56,7 +56,7 @@ class Told(NamedTuple):
         Raises:
             EmptyError: none.
         """
-        left = {**self.left, "without a place in the space": len(self.smiles) - n}
+        left = {**self.left, "that the generator cannot encode": len(self.smiles) - n}
         counts = ", ".join(f"{n:,} {why}" for why, n in left.items() if n)
         if not n:
             words = "none of the known molecules is of use" + (f": {counts}" if counts else "")
