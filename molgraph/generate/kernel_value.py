@@ -26,7 +26,8 @@ class KernelValue:
 
     def __init__(self, ridge: float = 0.1) -> None:
         self.ridge, self.mean = ridge, 0.0
-        self.x, self.weights = np.zeros((0, 2048), np.uint8), np.zeros(0)
+        self.x: np.ndarray = np.zeros((0, 2048), np.uint8)
+        self.weights: np.ndarray = np.zeros(0)
         self.values: dict[str, float] = {}
 
     def fit(self, smiles: Sequence[str], y: Sequence[float]) -> KernelValue:
@@ -42,11 +43,7 @@ class KernelValue:
         """float64 [n], of each molecule; each is computed once."""
         fresh = [text for text in dict.fromkeys(smiles) if text not in self.values]
         if fresh:
-            known = (
-                tanimoto(morgan(fresh).x, self.x).astype(np.float64) @ self.weights
-                if len(self.weights)
-                else np.zeros(len(fresh))
-            )
-            values = self.mean + known
-            self.values.update(zip(fresh, values.tolist(), strict=True))
+            alike = tanimoto(morgan(fresh).x, self.x).astype(np.float64) if len(self.x) else np.zeros((len(fresh), 0))
+            values = (alike @ self.weights + self.mean).tolist()
+            self.values.update(zip(fresh, values, strict=True))
         return np.array([self.values[text] for text in smiles], dtype=np.float64)
