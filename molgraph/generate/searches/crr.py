@@ -60,6 +60,7 @@ class CRR(LanguageSearch):
     """
 
     name = "crr"
+    offline = True
     small = MappingProxyType({"steps": 4, "batch_known": 8})
 
     def __init__(
