@@ -76,18 +76,9 @@ def test_sulphur_is_avoided_and_molecules_stay_as_heavy(off: str, effect: Effect
     before, after = model().sample(500, 99), drawn(search)
     free, mw, old = sulphur_free(after), values(after, "mw"), values(before, "mw")
     change = float(np.nanmean(mw) / np.nanmean(old) - 1)
-<<<<<<< HEAD
-    beside = {
-        "the prior's": [float(np.nanmean(sulphur_free(before)))],
-        "change of weight": [change],
-        "valid": [float(np.isfinite(mw).mean())],
-        "valid of the prior": [float(np.isfinite(old).mean())],
-    }
-=======
     beside = {"the prior's": [float(np.nanmean(sulphur_free(before)))], "change of weight": [change],
               "valid": [float(np.isfinite(mw).mean())],
               "valid of the prior": [float(np.isfinite(old).mean())]}  # fmt: skip
->>>>>>> w4-lm
     assert np.isfinite(mw).mean() > np.isfinite(old).mean() - 0.05 and abs(change) < 0.15
     effect("share of valid draws without sulphur", [float(np.nanmean(free))], at_least=0.95, beside=beside)
 
