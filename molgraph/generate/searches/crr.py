@@ -133,6 +133,8 @@ class CRR(LanguageSearch):
         given, target = (x.to(self.agent.device) for x in shifted(flat, torch.tensor(np.cumsum([0, *map(len, codes)]))))
         mask, place = target != PAD, target.clamp(min=0).unsqueeze(2)
         logits, values = self.agent.network(given)[0].float(), self.critic(given)[0].float()
+        if self.agent.constraint is not None:
+            logits = logits.masked_fill(~self.agent.constraint.masks(codes).to(self.agent.device), -torch.inf)
         log_p = logits.log_softmax(dim=2)
         taken = log_p.gather(2, place)[:, :, 0]
         q = values.gather(2, place)[:, :, 0]
