@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from molgraph.api.baselines import known_options
 from molgraph.api.check_config import corpus_keywords, recipe_of
 from molgraph.api.prediction import load, set_running
 from molgraph.api.pretraining import corpus_split, learn_corpus
-from molgraph.base.contracts import Generator
+from molgraph.base.contracts import Generator, SamplesDistinct
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.options import takes
 from molgraph.base.parameters import check_params
@@ -25,8 +26,9 @@ from molgraph.base.run_config import RunConfig
 from molgraph.generate.conditions import wanted
 from molgraph.generate.generated import Generated, judge
 from molgraph.generate.scaffold_constraint import scaffold_kept
+from molgraph.train import training_molecules
 from molgraph.train.model import Model
-from molgraph.train.training_molecules import distinct, molecule_hashes
+from molgraph.train.training_molecules import molecule_hashes
 
 TOGETHER = 2.0  # seconds of drawing, after which what was drawn is read
 logger = logging.getLogger("molgraph")
@@ -68,7 +70,7 @@ def train_generator(
     config = generator_recipe(recipe, corpus_keywords(GENERATOR_KEYWORDS, options, data, params))
     model, table = learn_corpus(data, config, make_generator(config), "a generator of molecules", workdir)
     columns = [table.with_entities([each.name]) for each in table.entities]  # of pairs, each of the two molecules
-    model.trained_on = distinct(np.concatenate([molecule_hashes(each) for each in columns]))
+    model.trained_on = training_molecules.distinct(np.concatenate([molecule_hashes(each) for each in columns]))
     return model
 
 
@@ -104,6 +106,7 @@ def generate(
     seed: int = 0,
     scaffold: str | None = None,
     want: Mapping[str, float] | str | None = None,
+    distinct: bool = False,
     temperature: float | None = None,
     device: str | None = None,
     threads: int | None = None,
@@ -117,6 +120,9 @@ def generate(
         scaffold: SMILES with open points, such as ``"c1ccc([*:1])cc1"``, that every molecule has and that a language
             model decorates there alone; ``"OC[*:1].[*:1]C1CC1"`` for two fragments that it joins by a chain.
         want: properties that a language model trained with ``condition`` is asked for, ``{"logp": 3}``.
+        distinct: draw different texts without replacement, fewer where there are no more, with a weight each: the sum
+            of weight times value estimates the mean of independent draws without bias; divided by the sum of the
+            weights it has less spread. Different texts may be one molecule.
         temperature: below 1 likely molecules come more often, above 1 more rarely; None for the model's own.
         device, threads: where it runs; the CPU and all threads if not given.
 
@@ -126,8 +132,9 @@ def generate(
     Raises:
         UsageError: the model is no generator, or a value that is impossible.
     """
-    running = {"temperature": temperature, "device": device, "threads": threads}
-    return Generated.joined([*generate_pieces(model, n, seed=seed, scaffold=scaffold, want=want, **running)])
+    running: dict[str, Any] = {"temperature": temperature, "device": device, "threads": threads}
+    how: dict[str, Any] = {"seed": seed, "scaffold": scaffold, "want": want, "distinct": distinct}
+    return Generated.joined([*generate_pieces(model, n, **how, **running)])
 
 
 def generate_pieces(
@@ -137,6 +144,7 @@ def generate_pieces(
     seed: int = 0,
     scaffold: str | None = None,
     want: Mapping[str, float] | str | None = None,
+    distinct: bool = False,
     **running: Any,
 ) -> Iterator[Generated]:
     """The molecules of ``generate`` in pieces, each as soon as it is drawn and read, for a run that may be stopped.
@@ -153,6 +161,9 @@ def generate_pieces(
     try:
         set_running(generator, running)
         with scaffold_kept(generator, scaffold), wanted(generator, want):
+            if distinct:
+                yield _distinct(loaded, n, seed)
+                return
             texts, begun = list[str](), time.monotonic()
             for piece in generator.pieces(n, seed):
                 texts += piece
@@ -162,3 +173,13 @@ def generate_pieces(
             yield judge(texts, loaded.trained_on, loaded.standardiser)
     finally:
         generator.set_params(**before)
+
+
+def _distinct(model: Model, n: int, seed: int) -> Generated:
+    """Texts that are drawn without replacement."""
+    generator = model.method
+    if not isinstance(generator, SamplesDistinct):
+        words = f"{model.kind} draws no distinct texts: language models do"
+        raise UnsupportedError(words, hint="leave --distinct out, or train one: molgraph train-generator -m language")
+    texts, weight = generator.sample_distinct(n, seed)
+    return replace(judge(texts, model.trained_on, model.standardiser), weight=weight)

@@ -58,6 +58,20 @@ VERBS = (
     ),
     Built(
         SystemCard(
+            "gumbel-top-k-stochastic-beam-search",
+            left_out="weights that are normalised; the use for BLEU",
+            off="--no-distinct",
+            beside=("independent draws",),
+            modules=("molgraph.generate.policy", "molgraph.generate.language"),
+        ),
+        "option",
+        "--distinct",
+        "molgraph.generate.distinct",
+        "Kool et al. 2019, ICML",
+        "molgraph generate prior -n 20 --distinct -o new.csv",
+    ),
+    Built(
+        SystemCard(
             "adamw-sgdw",
             left_out="the same of plain gradient descent",
             off="adam",

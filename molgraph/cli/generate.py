@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
+
 from molgraph.base.errors import UnknownNameError
 from molgraph.base.recipe_keys import GENERATOR_KEYWORDS
 from molgraph.cli.options import Device, Threads, argument, check_whole, check_writable, option, out_option
@@ -60,6 +62,9 @@ def generate(
     want: Annotated[
         str | None, option("WORDS", "Properties of a model trained with params.condition: logp=3,qed=0.8.")
     ] = None,
+    distinct: Annotated[
+        bool, typer.Option("--distinct/--no-distinct", help="Different texts, drawn without replacement, with weights.")
+    ] = False,
     temperature: Annotated[
         float | None, option("T", "Below 1: likely molecules more often; the model's own if not given.")
     ] = None,
@@ -76,11 +81,17 @@ def generate(
     (an open attachment point, no carbon) is not valid, and counted apart.
     A language model keeps a scaffold whose open points are stars, or joins
     two fragments by a chain: --scaffold "OC[*:1].[*:1]C1CC1".
+    With --distinct a language model draws no text twice. The column weight
+    corrects for that: the sum of weight times value over the rows estimates
+    the mean of independent draws without bias, such as the share of valid
+    ones; divided by the sum of the weights it has less spread. Different
+    texts may be one molecule.
 
     Examples:
         molgraph generate gen.mgm -n 1000 --seed 0 -o new.csv
         molgraph generate gen.mgm -n 1000 --temperature 0.8 -o new.smi
         molgraph generate gen.mgm -n 100 --scaffold "c1ccc([*:1])cc1"
+        molgraph generate gen.mgm -n 1000 --distinct -o new.csv
         molgraph generate gen.mgm -n 5
     """
     check_whole("-n", n)
@@ -98,8 +109,9 @@ def generate(
 
     pieces, stopped = list[Generated](), ""
     try:
-        running = {"temperature": temperature, "device": device, "threads": threads}
-        for piece in generate_pieces(model, n, seed=seed, scaffold=scaffold, want=want, **running):
+        running: dict[str, Any] = {"temperature": temperature, "device": device, "threads": threads}
+        how: dict[str, Any] = {"seed": seed, "scaffold": scaffold, "want": want, "distinct": distinct}
+        for piece in generate_pieces(model, n, **how, **running):
             pieces.append(piece)
     except KeyboardInterrupt:
         if not any(map(len, pieces)):

@@ -27,12 +27,15 @@ class Generated:
         reason: why each is no molecule; empty where it is one.
         novel: bool, whether each is a molecule that the generator did not learn from, salts and stereoisomers taken
             for one molecule; None where that is not known.
+        weight: float64, of texts that were drawn without replacement: the sum of weight times value estimates the mean
+            value of independent draws without bias (0 for what is no molecule); None for independent draws.
     """
 
     smiles: tuple[str, ...]
     canonical: tuple[str, ...]
     reason: tuple[str, ...]
     novel: np.ndarray | None
+    weight: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.smiles)
@@ -45,7 +48,9 @@ class Generated:
             [text for each in pieces for text in getattr(each, name)] for name in ("smiles", "canonical", "reason")
         )
         smiles, canonical, reason = map(tuple, columns)
-        return cls(smiles, canonical, reason, np.concatenate(novel) if novel else None)
+        weight = [each.weight for each in pieces if each.weight is not None]
+        whole = [np.concatenate(values) if values else None for values in (novel, weight)]
+        return cls(smiles, canonical, reason, *whole)
 
     @property
     def valid(self) -> np.ndarray:
@@ -89,11 +94,14 @@ class Generated:
             words += f"; {none:,} that RDKit reads {'is' if none == 1 else 'are'} no molecule{'s' * (none > 1)}"
         if len(self) >= SEEN and self.n_valid < FEW * len(self):
             words += ". Few are valid: train longer, draw at a lower temperature, or write SELFIES (params.tokens)"
+        if self.weight is not None:
+            words += f"; drawn without replacement, the valid ones have {self.weight[self.valid].sum():.1%} by weight"
         return words
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each: smiles, valid, novel (where that is known), reason."""
-        columns = {"smiles": self.smiles, "valid": self.valid, "novel": self.novel, "reason": self.reason}
+        """A row for each: smiles, valid, novel (where that is known), weight (of distinct draws), reason."""
+        columns = {"smiles": self.smiles, "valid": self.valid, "novel": self.novel, "weight": self.weight}
+        columns["reason"] = self.reason
         return pd.DataFrame({name: values for name, values in columns.items() if values is not None})
 
 

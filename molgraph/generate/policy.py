@@ -12,9 +12,11 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from molgraph.base.errors import ConflictError
 from molgraph.base.seeds import derive
 from molgraph.base.seeds import generator as random_numbers
 from molgraph.chem.tokens import alphabet
+from molgraph.generate.distinct import DistinctTexts, draw_distinct
 from molgraph.generate.network_generator import NetworkGenerator
 from molgraph.generate.next_token import PAD, draw_codes, shifted, until_end
 from molgraph.train.runtime import resolve_device, torch_settings
@@ -109,6 +111,20 @@ class Policy:
             return self.network.sequence.rows(state[0], index), state[1][index]
 
         return step, rows
+
+    def draw_distinct(self, k: int, seed: int, groups: int = 1) -> list[DistinctTexts]:
+        """``k`` distinct texts for each of some independent groups, without replacement; the temperature is ``draw``'s.
+
+        Raises:
+            ConflictError: the policy keeps a scaffold.
+        """
+        if self.constraint is not None:
+            words = "distinct texts are not drawn of a model that keeps a scaffold"
+            raise ConflictError(words, hint="leave one of the two out")
+        rng, network = random_numbers(seed, "distinct"), self.network
+        how = {"length": self.max_length, "first": self.first, "rows": network.sequence.rows}
+        with torch.inference_mode():
+            return draw_distinct(network, k, groups, rng, self.temperature, self.device, **how)
 
     def texts(self, codes: Sequence[Sequence[int]]) -> list[str]:
         """The SMILES that codes stand for."""

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 import molgraph
+from molgraph.base.errors import BadValueError, ConflictError, UnsupportedError
 from molgraph.data.table import make_table
 from molgraph.generate.generated import judge
+from molgraph.train.model import Model
 from molgraph.train.training_molecules import distinct, molecule_hashes
+from tests.episodes import tiny_language
+from tests.tiny import series
 
 DRAWN = ["CCO", "OCC", "", "C1CC", "CCN", "C[C@H](O)F", "C[C@@H](O)F", "CCN.Cl", "c1ccccc1", "C C"]
 
@@ -33,3 +39,20 @@ def test_what_was_learned_from_is_not_novel() -> None:
     found = molgraph.generate(model, 30, seed=2, temperature=2.0)
     assert model.method.get_params() == before
     assert list(found.smiles) == model.method.set_params(temperature=2.0).sample(30, 2)  # type: ignore[attr-defined]
+
+
+def test_distinct_draws_have_a_weight_each() -> None:
+    model = Model(tiny_language(), targets=())
+    found = molgraph.generate(model, 12, seed=1, distinct=True)
+    frame = found.to_frame()
+    assert frame.columns.tolist() == ["smiles", "valid", "weight", "reason"] and (frame["weight"] > 0).all()
+    assert "without replacement" in found.sentence
+    assert found.smiles == molgraph.generate(model, 12, seed=1, distinct=True).smiles
+    assert "weight" not in molgraph.generate(model, 12).to_frame()
+    with pytest.raises(UnsupportedError, match="distinct"):
+        molgraph.generate(molgraph.train_generator(series(48), model="ngram"), 12, distinct=True)
+    smiles = Model(tiny_language("smiles", max_length=40), targets=())
+    with pytest.raises(ConflictError, match="scaffold"):
+        molgraph.generate(smiles, 12, distinct=True, scaffold="CC[*:1]")
+    with pytest.raises(BadValueError, match="samples"):
+        molgraph.generate(model, 0, distinct=True)

@@ -230,6 +230,8 @@ class PolicySearch(LanguageSearch):
     def prepare(self) -> None:
         """The estimator's weights beside the model's."""
         self.loss = make_estimator(self.estimator)
+        self.groups: list[list[list[int]]] = []
+        self.text_of: dict[tuple[int, ...], str] = {}
         self.keeps_log_mu = self.loss.late
         self.loss.begin(self.agent.network.scores.in_features)
         self.loss.to(self.agent.device)
@@ -240,8 +242,29 @@ class PolicySearch(LanguageSearch):
             ]
         )
 
+    def write(self, n: int, step: int) -> list[str]:
+        """``n`` texts of the agent or, where the estimator wants distinct ones, whole groups of them."""
+        k = self.loss.distinct
+        if not k:
+            return super().write(n, step)
+        groups = self.agent.draw_distinct(k, derive(self.seed, "write", step), groups=-(-n // k))
+        self.groups = [each.codes for each in groups if len(each.codes) == len(groups[0].codes)]
+        codes = [text for group in self.groups for text in group]
+        texts = self.remember(codes)
+        self.text_of = dict(zip(map(tuple, codes), texts, strict=True))
+        return texts
+
+    def whole_groups(self, told: Sequence[Written]) -> list[Written]:
+        """The groups of which each text was told: two texts of one molecule have one reward, others are left out."""
+        reward = {tuple(one.codes): one.reward for one in told}
+        same = {row: tuple(self.drawn[text]) for row, text in self.text_of.items()}
+        kept = [group for group in self.groups if all(same[tuple(row)] in reward for row in group)]
+        return [Written(row, reward[same[tuple(row)]], np.zeros(0)) for group in kept for row in group]
+
     def learn(self, told: Sequence[Written], step: int) -> None:
         """The estimator's passes over the batch."""
+        if self.loss.distinct and not (told := self.whole_groups(told)):
+            return
         with torch.no_grad():
             first = self.episodes(told)
         reward = first.reward
