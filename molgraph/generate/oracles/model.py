@@ -27,6 +27,7 @@ from molgraph.train.training_molecules import molecule_hashes
     "oracle",
     "model",
     summary="a prediction of a .mgm file: model(FILE.mgm#TARGET, pessimistic=true), with a penalty far from a table",
+    paper="Jaques et al. 2019, arXiv:1907.00456",
     systems=(
         SystemCard(
             "way-off-policy-batch-rl",
