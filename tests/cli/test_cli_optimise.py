@@ -93,7 +93,7 @@ def test_in_python_with_a_function_that_fails(folder: Path) -> None:
     failed = frame["reason"] == "the oracle failed: no fluorine"
     assert 0 < failed.sum() < 30 and failed.to_numpy()[-failed.sum() :].all() and "have no score" in found.sentence
     for wrong in ({"batch": 0}, {"diversity": 3}, {"diversity": float("nan")}):
-        with pytest.raises(BadValueError, match=r"batch is \d+"):
+        with pytest.raises(BadValueError, match="batch is"):
             molgraph.optimise(folder / "gen.mgm", **wrong)
     with pytest.raises(EmptyError, match="10 molecules"):
         molgraph.optimise(folder / "gen.mgm", lambda text: float("nan"), search="sampling", budget=10)
@@ -169,7 +169,7 @@ def test_a_search_without_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         frame = pd.read_csv("a.csv", keep_default_na=False)
         assert len(frame) == 25 and frame["objective"].is_monotonic_decreasing
     code, out = run("optimise", "--budget", 5)
-    assert code == 2 and "graph-ga" in out, out
+    assert code == 0 and "5 molecules scored" in out, out
 
 
 @pytest.mark.parametrize(
