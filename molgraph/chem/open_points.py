@@ -1,4 +1,4 @@
-"""Write a scaffold with open points, or two fragments that a linker is to join, as tokens of SMILES."""
+"""Read a scaffold, or two fragments for a linker, with attachment points as stars; write it as SMILES tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Score molecules by the tasks of GuacaMol that PMO has: similarity, isomers, several properties at once, hops."""
+"""Score molecules by the GuacaMol tasks of PMO: similarity, isomers, several properties, scaffold hops."""
 
 from __future__ import annotations
 

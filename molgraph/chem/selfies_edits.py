@@ -1,4 +1,4 @@
-"""Mutate SELFIES by one token, and draw random ones: every sequence of tokens is a molecule."""
+"""Mutate SELFIES by one token, and draw random SELFIES."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw the transforms of an oracle's parts over the scores that a search met."""
+"""Plot the transforms (desirability curves) of an objective over the scores that a search met."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Properties that a language model is asked for: computed of the molecules it learns from, added to every token."""
+"""Condition a language model on properties such as logP: a vector of them is added to each token's embedding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tell molecules of a search from reference molecules by their descriptors."""
+"""Train a classifier on descriptors that tells the molecules of a search from reference molecules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw distinct texts from a language model without replacement, by a beam search over perturbed log-probabilities."""
+"""Sample distinct texts from a language model, by stochastic beam search (Gumbel top-k)."""
 
 from __future__ import annotations
 

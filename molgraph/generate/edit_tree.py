@@ -1,4 +1,4 @@
-"""A tree of molecules and their edits, in which pUCT chooses the next molecule to evaluate."""
+"""Monte Carlo tree search (pUCT) over edits of molecules."""
 
 from __future__ import annotations
 

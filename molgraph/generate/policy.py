@@ -1,4 +1,4 @@
-"""Draw from a copy of a language model, and give the log-probabilities of texts, as searches train it by scores."""
+"""Hold a trainable copy of a language model: sample texts, and compute their tokens' log-probabilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep a scaffold while a SMILES language model writes: its tokens are fixed, the model fills in the open points."""
+"""Constrain a SMILES language model to keep a scaffold: it writes at the attachment points alone."""
 
 from __future__ import annotations
 

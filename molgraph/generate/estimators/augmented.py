@@ -1,4 +1,4 @@
-"""Move a language model's likelihood of each text to that of its prior, augmented by the text's reward."""
+"""REINVENT's loss: squared distance of log p(x) from the prior's log-likelihood plus sigma times the reward."""
 
 from __future__ import annotations
 

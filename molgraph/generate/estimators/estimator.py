@@ -1,4 +1,4 @@
-"""Define ``Estimator``: the loss whose gradient makes a language model write texts of higher reward."""
+"""Define ``Estimator``: a policy-gradient loss of a language model, from log-probabilities and rewards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Train on each batch of texts for several passes, with probability ratios that are clipped near 1."""
+"""PPO's loss: several passes over each batch of texts, with clipped probability ratios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimate the gradient of the expected reward by the score function, with a baseline that lowers its variance."""
+"""REINFORCE's loss: policy gradient by the score function, with a leave-one-out or a running baseline."""
 
 from __future__ import annotations
 

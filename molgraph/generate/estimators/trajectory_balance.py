@@ -1,4 +1,4 @@
-"""Train a language model to write each text with a probability in proportion to its exponential reward."""
+"""Trajectory-balance loss of GFlowNets: texts come in proportion to exp(beta reward)."""
 
 from __future__ import annotations
 

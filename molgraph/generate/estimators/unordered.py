@@ -1,4 +1,4 @@
-"""Estimate the gradient of the expected reward from groups of texts that are drawn without replacement."""
+"""Unordered-set policy gradient: groups of texts that are sampled without replacement."""
 
 from __future__ import annotations
 

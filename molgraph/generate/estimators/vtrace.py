@@ -1,4 +1,4 @@
-"""Correct the policy gradient for texts that an older model drew, with a value of each state as the baseline."""
+"""V-trace loss: off-policy policy gradient with truncated importance weights and a learned value of states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measure how far a property model's members, or its passes with dropout, differ in a prediction."""
+"""Measure the spread of a property model's predictions over an ensemble's members or passes of dropout."""
 
 from __future__ import annotations
 

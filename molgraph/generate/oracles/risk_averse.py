@@ -1,4 +1,4 @@
-"""Lower molecules that win through parts which never varied where the weights of an oracle were set."""
+"""Inverse reward design: weights that are pessimistic about parts which never varied before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Let the parts of an oracle come in one after another, in stages that end at a score or after some calls."""
+"""Optimise in stages: parts of an oracle join one after another, once a score or a number of calls is reached."""
 
 from __future__ import annotations
 

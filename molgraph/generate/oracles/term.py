@@ -1,4 +1,4 @@
-"""Hold one oracle's part in a combined one: its weight, its transform and its bounds."""
+"""Define ``Term``, one part of a combined oracle: its weight, transform and bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learn from walks of random edits whether two molecules are few edits apart."""
+"""Train a classifier that says whether two molecules are few edits apart, on random walks of edits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mix the score with how much a molecule's text looks like those of real molecules to a network that is trained too."""
+"""Reward term of SeqGAN and ORGAN: how real a molecule is to a discriminator that is trained beside."""
 
 from __future__ import annotations
 

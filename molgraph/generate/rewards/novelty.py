@@ -1,4 +1,4 @@
-"""Remember the molecules that are unlike all met before, and take the score from those that are like one of them."""
+"""Reward term: a memory of molecules unlike each other; a molecule near one of them earns nothing."""
 
 from __future__ import annotations
 

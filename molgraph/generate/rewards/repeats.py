@@ -1,4 +1,4 @@
-"""Divide the score of a molecule that a batch has several times by how often it has it."""
+"""Reward term: the score of a molecule is divided by how often its batch holds it."""
 
 from __future__ import annotations
 

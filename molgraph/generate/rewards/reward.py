@@ -1,4 +1,4 @@
-"""Define ``Reward``: a term that a search adds to the scores it is told, with the history of what was scored."""
+"""Define ``Reward``: a term that changes the scores that a search is told, such as a bonus for novelty."""
 
 from __future__ import annotations
 

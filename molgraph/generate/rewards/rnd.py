@@ -1,4 +1,4 @@
-"""Add a bonus for molecules whose random features a network that learns from those met cannot predict yet."""
+"""Reward term: random network distillation, a bonus for molecules unlike those met so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Take the score from molecules of a scaffold of which enough good ones were found."""
+"""Reward term: REINVENT's diversity filter; a scaffold with enough good molecules scores no more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Train a language model on molecules whose scores are known, each token weighted by a critic's advantage; no calls."""
+"""Train a language model offline on scored molecules, by critic-regularised regression."""
 
 from __future__ import annotations
 

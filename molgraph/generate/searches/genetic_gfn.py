@@ -1,4 +1,4 @@
-"""Train a language model on its own best molecules and on those that a genetic algorithm breeds from them."""
+"""Genetic-GFN: train a language model on its best molecules and on children that are bred from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Train a language model on the best of the molecules that it wrote, by their likelihood."""
+"""Hill climbing: train a language model by likelihood on the best molecules that it wrote."""
 
 from __future__ import annotations
 

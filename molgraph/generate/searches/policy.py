@@ -1,4 +1,4 @@
-"""Train a language model by the scores of the molecules that it writes."""
+"""Policy-gradient search: train a language model by the scores of the molecules that it writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Train a language model towards its prior's likelihood augmented by the score, with replay of the best molecules."""
+"""REINVENT: reinforcement learning of a language model near its prior, with replay of the best molecules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Breed better molecules by mutations of their SELFIES, with a discriminator against stagnation."""
+"""Genetic algorithm on SELFIES, with a discriminator against stagnation."""
 
 from __future__ import annotations
 

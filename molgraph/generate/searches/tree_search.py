@@ -1,4 +1,4 @@
-"""Plan edits of molecules by Monte Carlo tree search, with a value that is learned from the scores."""
+"""Search edits of molecules by Monte Carlo tree search, with a value learned from the scores."""
 
 from __future__ import annotations
 
