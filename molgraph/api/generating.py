@@ -23,6 +23,7 @@ from molgraph.base.parameters import check_params
 from molgraph.base.recipe_keys import DEFAULTS, GENERATOR_KEYWORDS
 from molgraph.base.registry import get
 from molgraph.base.run_config import RunConfig
+from molgraph.generate.conditions import wanted
 from molgraph.generate.generated import Generated, judge
 from molgraph.generate.scaffold_constraint import scaffold_kept
 from molgraph.train import training_molecules
@@ -104,6 +105,7 @@ def generate(
     *,
     seed: int = 0,
     scaffold: str | None = None,
+    want: Mapping[str, float] | str | None = None,
     distinct: bool = False,
     temperature: float | None = None,
     device: str | None = None,
@@ -117,6 +119,7 @@ def generate(
         seed: the same seed gives the same list.
         scaffold: SMILES with open points, such as ``"c1ccc([*:1])cc1"``, that every molecule has and that a language
             model decorates there alone; ``"OC[*:1].[*:1]C1CC1"`` for two fragments that it joins by a chain.
+        want: properties that a language model trained with ``condition`` is asked for, ``{"logp": 3}``.
         distinct: draw different texts without replacement, fewer where there are no more, with a weight each: the sum
             of weight times value estimates the mean of independent draws without bias; divided by the sum of the
             weights it has less spread. Different texts may be one molecule.
@@ -129,8 +132,9 @@ def generate(
     Raises:
         UsageError: the model is no generator, or a value that is impossible.
     """
-    running = {"temperature": temperature, "device": device, "threads": threads}
-    return Generated.joined([*generate_pieces(model, n, seed=seed, scaffold=scaffold, distinct=distinct, **running)])
+    running: dict[str, Any] = {"temperature": temperature, "device": device, "threads": threads}
+    how: dict[str, Any] = {"seed": seed, "scaffold": scaffold, "want": want, "distinct": distinct}
+    return Generated.joined([*generate_pieces(model, n, **how, **running)])
 
 
 def generate_pieces(
@@ -139,6 +143,7 @@ def generate_pieces(
     *,
     seed: int = 0,
     scaffold: str | None = None,
+    want: Mapping[str, float] | str | None = None,
     distinct: bool = False,
     **running: Any,
 ) -> Iterator[Generated]:
@@ -155,7 +160,7 @@ def generate_pieces(
     before = generator.get_params()
     try:
         set_running(generator, running)
-        with scaffold_kept(generator, scaffold):
+        with scaffold_kept(generator, scaffold), wanted(generator, want):
             if distinct:
                 yield _distinct(loaded, n, seed)
                 return

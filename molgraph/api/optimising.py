@@ -21,10 +21,11 @@ from molgraph.data.read import read_table
 from molgraph.data.table import Table
 from molgraph.generate.control import judge, make_control
 from molgraph.generate.known import read_known, value_known
-from molgraph.generate.optimised import Optimised, annotated, best_so_far, ranked, rows_of
-from molgraph.generate.oracles.combined import Combined, read_oracle
+from molgraph.generate.optimised import Optimised, annotated, best_so_far, ranked, rows_of, shapes_of
+from molgraph.generate.oracles.combined import Combined
 from molgraph.generate.oracles.journal import SECONDS, OracleCalls
 from molgraph.generate.oracles.oracle import Oracle
+from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.oracles.similarity import Nearest, Similarity
 from molgraph.generate.oracles.stages import make_calls
 from molgraph.generate.oracles.term import Term
@@ -184,7 +185,7 @@ def optimise(
     frame = annotated(frame, total, generator=loaded, reference=molecules, control=scores)
     if judged is not None:
         found = replace(found, guard=judged.guard, notes=(*said, *judged.notes))
-    found = replace(found, frame=frame)
+    found = replace(found, frame=frame, shapes=tuple(shapes_of(total, frame)))
     if report is not None:
         write_page(found, report, starts)
     return found
@@ -202,6 +203,7 @@ def _generator(model: Model) -> Generator:
 def write_page(found: Optimised, path: str | Path, starts: Sequence[str] = ()) -> Path:
     """Write the HTML page of a search."""
     from molgraph.evaluate.report_search import write_search_report  # with matplotlib and jinja2
+    from molgraph.evaluate.report_transforms import Curve
 
     guard = found.guard
     return write_search_report(
@@ -218,6 +220,7 @@ def write_page(found: Optimised, path: str | Path, starts: Sequence[str] = ()) -
         lead=found.sentence,
         notes=found.notes,
         starts=starts,
+        shapes=[Curve(*shape) for shape in found.shapes],
     )
 
 

@@ -59,6 +59,9 @@ def generate(
     scaffold: Annotated[
         str | None, option("SMILES", "Keep it, and write at its open points alone: c1ccc([*:1])cc1.")
     ] = None,
+    want: Annotated[
+        str | None, option("WORDS", "Properties of a model trained with params.condition: logp=3,qed=0.8.")
+    ] = None,
     distinct: Annotated[
         bool, typer.Option("--distinct/--no-distinct", help="Different texts, drawn without replacement, with weights.")
     ] = False,
@@ -106,8 +109,9 @@ def generate(
 
     pieces, stopped = list[Generated](), ""
     try:
-        running = {"temperature": temperature, "device": device, "threads": threads}
-        for piece in generate_pieces(model, n, seed=seed, scaffold=scaffold, distinct=distinct, **running):
+        running: dict[str, Any] = {"temperature": temperature, "device": device, "threads": threads}
+        how: dict[str, Any] = {"seed": seed, "scaffold": scaffold, "want": want, "distinct": distinct}
+        for piece in generate_pieces(model, n, **how, **running):
             pieces.append(piece)
     except KeyboardInterrupt:
         if not any(map(len, pieces)):

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from molgraph.base.paths import write_whole
 from molgraph.chem.draw import draw_molecule
 from molgraph.evaluate.report_style import COLOURS, SOFT, drawn, number, render
+from molgraph.evaluate.report_transforms import Curve, transforms
 
 GRID, ROWS = 24, 60
 PLAIN = ("rank", "smiles", "within_bounds", "reason", "call")
@@ -68,6 +69,7 @@ def write_search_report(
     tag: str = "",
     notes: Sequence[str] = (),
     starts: Sequence[str] = (),
+    shapes: Sequence[Curve] = (),
 ) -> Path:
     """Write the page, under a temporary name first.
 
@@ -82,6 +84,7 @@ def write_search_report(
         tag: the same in a few words: "Take care", "No sign of exploitation", or something between.
         notes: smaller print.
         starts: molecules that it began at, drawn first.
+        shapes: the transforms of the oracle's parts.
     """
     scored = frame[frame["reason"] == ""]
     lost = frame[frame["reason"] != ""]
@@ -94,6 +97,7 @@ def write_search_report(
         notes=notes,
         curve=rising(curves, key="rising"),
         parting="" if watched is None else parting(watched, key="parting"),
+        shapes=transforms(shapes, key="shapes"),
         verdict=verdict,
         tag=tag,
         starts=[{"picture": _picture(text), "id": "start", "lines": []} for text in starts],

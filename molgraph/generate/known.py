@@ -56,7 +56,7 @@ class Told(NamedTuple):
         Raises:
             EmptyError: none.
         """
-        left = {**self.left, "without a place in the space": len(self.smiles) - n}
+        left = {**self.left, "that the generator cannot encode": len(self.smiles) - n}
         counts = ", ".join(f"{n:,} {why}" for why, n in left.items() if n)
         if not n:
             words = "none of the known molecules is of use" + (f": {counts}" if counts else "")
@@ -80,7 +80,7 @@ def read_known(source: Any, oracle: Combined) -> Known:
         UsageError: no column for a part that is slow to compute, or a column of classes.
 
     Example:
-        >>> from molgraph.generate.oracles.combined import read_oracle
+        >>> from molgraph.generate.oracles.read_oracle import read_oracle
         >>> known = read_known({"smiles": ["CCO", "CC"], "qed": [0.4, None]}, read_oracle("qed,sa<4"))
         >>> {label: value.tolist() for label, value in known.given.items()}
         {'qed': [0.4, nan]}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Self
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from molgraph.base.contracts import State
 from molgraph.base.errors import BadValueError
@@ -18,9 +19,11 @@ from molgraph.base.ranges import NotNegative, Probability, Range, Width
 from molgraph.base.recipe_keys import DEFAULTS
 from molgraph.base.registry import alias, register
 from molgraph.base.seeds import derive, generator
+from molgraph.base.systems import SystemCard
 from molgraph.chem.tokens import alphabet
 from molgraph.data.featurize_vocabulary import token_store
 from molgraph.data.table import Table
+from molgraph.generate.conditions import Conditions, check_condition, properties
 from molgraph.generate.network_generator import OPTIONS, Corpus, NetworkGenerator
 from molgraph.generate.next_token import LanguageNetwork, NextToken, draw_codes, until_end
 from molgraph.generate.policy import Policy
@@ -37,7 +40,18 @@ TOGETHER = 128  # samples that are drawn at once: always so many, so that the fi
     "language",
     summary="a sequence layer (gru, lstm, s4) that writes SMILES or SELFIES token by token",
     paper="Segler et al. 2018, ACS Cent. Sci. 4:120; Bjerrum & Threlfall 2017, arXiv:1705.04612",
-    system="smiles-rnn",
+    systems=(
+        SystemCard("smiles-rnn"),
+        SystemCard(
+            "goalgail",
+            left_out="the adversarial reward, and goals other than properties of the whole molecule",
+            off="-s params.condition=[]",
+            beside=("shuffled goals",),
+            command="molgraph train-generator dataset:chembl2321810 -m language "
+            '-s \'params.condition=["logp","qed"]\' -o generator.mgm',
+            modules=("molgraph.generate.conditions", "molgraph.generate.next_token"),
+        ),
+    ),
 )
 class LanguageGenerator(NetworkGenerator):
     """Learn the language of SMILES: the probability of each token given those before it.
@@ -57,6 +71,8 @@ class LanguageGenerator(NetworkGenerator):
         sequence: the layers, a registered causal sequence layer with its settings, such as ``s4(d_state=16)``.
         tokens: the alphabet, ``smiles`` or ``selfies``, of which every text of atoms is a molecule.
         cell: an older name of ``sequence``.
+        condition: properties that it can be asked for, such as ``["logp", "qed"]``: those of each molecule are
+            standardised, and a linear layer of them is added to every token (``generate --want logp=3``).
         seed: of the weights, the order of the rows and dropout.
         checkpoint_seconds: time between checkpoints, where fit is given a working folder.
         options: the keys of a recipe's training, with its defaults; ``help(LanguageGenerator.__init__)`` lists them.
@@ -70,6 +86,8 @@ class LanguageGenerator(NetworkGenerator):
 
     name = "language"
     constraint: ScaffoldConstraint | None = None  # that what it writes has a scaffold
+    want: Mapping[str, float] | None = None  # properties that what it writes should have
+    values: np.ndarray | None = None  # those of the molecules that are learned from
     small = MappingProxyType(
         {"d_embedding": 8, "d_hidden": 16, "max_length": 80, "epochs": 2, "batch_size": 16, "learning_rate": 3e-3}
     )
@@ -86,6 +104,7 @@ class LanguageGenerator(NetworkGenerator):
         sequence: str = "gru",
         tokens: str = "smiles",
         cell: str = "",
+        condition: Sequence[str] = (),
         *,
         seed: int = DEFAULTS.seed,
         checkpoint_seconds: NotNegative = 20.0,
@@ -103,14 +122,20 @@ class LanguageGenerator(NetworkGenerator):
         texts, notes = learnable_texts(table, self.max_length, tokens=self.tokens)
         vocabulary = tuple(sorted({token for text in texts for token in text}))
         held = [] if valid is None else learnable_texts(valid, self.max_length, vocabulary, self.tokens)[0]
-        train, judged = (samples_of(part, vocabulary) for part in (texts, held))
+        train, judged = (samples_of(part, vocabulary, self.condition, self.tokens) for part in (texts, held))
+        self.values = train.extra
         content = (["".join(text) for text in texts], ["".join(text) for text in held])
         return Corpus(train, judged if held else None, vocabulary, content, notes)
 
     def build(self, vocabulary: Sequence[str]) -> LanguageNetwork:
         """The network with fresh weights, for a vocabulary of that size."""
         how = (self.d_embedding, self.d_hidden, self.n_layers, self.dropout, self.cell or self.sequence)
-        return LanguageNetwork(len(vocabulary) + 1, *how)
+        network = LanguageNetwork(len(vocabulary) + 1, *how)
+        if self.condition:
+            network.conditions = Conditions(len(self.condition), self.d_embedding)
+            if self.values is not None:
+                network.conditions.standardise(self.values)
+        return network
 
     def objective(self, vocabulary: Sequence[str]) -> NextToken:
         """Cross-entropy of each next token."""
@@ -135,11 +160,22 @@ class LanguageGenerator(NetworkGenerator):
                     rows = network.sequence.rows
                     limit = self.constraint and self.constraint.begin(TOGETHER, derive(seed, start // TOGETHER))
                     how = {"first": first, "rows": rows, "limit": limit}
-                    code = draw_codes(network, uniform, self.temperature, device, **how)
+                    code = draw_codes(self.asked(network), uniform, self.temperature, device, **how)
                 drawn = [until_end(row) for row in code.tolist()]
                 texts = (limit.whole(drawn) if limit else drawn)[: n - start]
                 line.advance(len(texts))
                 yield [written.join([vocabulary[each - 1] for each in text]) for text in texts]
+
+    def asked(self, network: LanguageNetwork) -> Callable[[Tensor, Any], tuple[Tensor, Any]]:
+        """The network with the properties that are wanted, those that nobody named as in its training."""
+        if not self.want:
+            return network
+        conditions: Any = network.conditions
+        y = conditions.mean.clone()
+        for name, value in self.want.items():
+            y[[*self.condition].index(name)] = value
+        condition = conditions(y.unsqueeze(0))
+        return lambda token, state: network(token, state, condition.expand(len(token), -1))
 
     def sample_distinct(self, n: int, seed: int = 0) -> tuple[list[str], np.ndarray]:
         """``n`` different texts without replacement, fewer where there are no more, and their weights.
@@ -191,6 +227,7 @@ class LanguageGenerator(NetworkGenerator):
         """Raise early for values that no fit can have."""
         super().check()
         alphabet(self.tokens)
+        check_condition(self.condition)
         with torch.device("meta"):
             self.build(())
 
@@ -204,7 +241,11 @@ class LanguageGenerator(NetworkGenerator):
 alias("generator", "gru", LanguageGenerator.name)
 
 
-def samples_of(texts: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> Samples:
-    """Texts as the engine takes them."""
-    rows = np.arange(len(texts))[:, None]
-    return Samples((token_store(texts, vocabulary),), rows, weights=np.ones((len(texts), 1), np.float32))
+def samples_of(
+    texts: Sequence[Sequence[str]], vocabulary: Sequence[str], condition: Sequence[str] = (), tokens: str = "smiles"
+) -> Samples:
+    """Texts as the engine takes them, each with its properties."""
+    rows, join = np.arange(len(texts))[:, None], alphabet(tokens).join
+    extra = properties([join(text) for text in texts], condition) if condition and len(texts) else None
+    weights = np.ones((len(texts), 1), np.float32)
+    return Samples((token_store(texts, vocabulary),), rows, extra, weights=weights)

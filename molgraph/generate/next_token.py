@@ -47,10 +47,18 @@ class LanguageNetwork(nn.Module):
     def prepare(self, sample: Sample) -> None:
         """Nothing is made ahead."""
 
-    def forward(self, tokens: Tensor, state: Any = None) -> tuple[Tensor, Any]:
-        """Float [n, length, n_tokens] and the last state, from int64 [n, length] and the state before."""
-        h, state = self.sequence(self.embedding(tokens), None, state)
+    def forward(self, tokens: Tensor, state: Any = None, condition: Tensor | None = None) -> tuple[Tensor, Any]:
+        """Float [n, length, n_tokens] and the last state, from int64 [n, length] and the state before.
+
+        ``condition``: float [n, d_embedding], added to the embedding of every token of a text.
+        """
+        h, state = self.sequence(self.embed(tokens, condition), None, state)
         return self.scores(h), state
+
+    def embed(self, tokens: Tensor, condition: Tensor | None = None) -> Tensor:
+        """Float [n, length, d_embedding], what the sequence layer reads."""
+        h = self.embedding(tokens)
+        return h if condition is None else h + condition.unsqueeze(1)
 
 
 class NextToken(Objective):
@@ -65,7 +73,8 @@ class NextToken(Objective):
         given, target = shifted(level.code.long(), level.offsets)
         if batch.weights is not None:
             target[batch.weights[:, 0] == 0] = PAD
-        scores, _ = network(given)
+        condition = None if batch.extra is None else network.conditions(batch.extra)
+        scores, _ = network(given, condition=condition)
         total = F.cross_entropy(scores.float().flatten(0, 1), target.flatten(), ignore_index=PAD, reduction="sum")
         return Loss(total, int((target != PAD).sum()))
 

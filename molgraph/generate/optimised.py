@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,16 @@ from molgraph.train.training_molecules import molecule_hashes
 RESERVED = ("smiles", "objective", "start", "stage", "call", "reason")  # columns that no part of an oracle has
 
 
+class Shape(NamedTuple):
+    """The transform of a part: its label, its words, values, their desirabilities, and the scores of molecules."""
+
+    label: str
+    words: str
+    x: np.ndarray
+    y: np.ndarray
+    scores: np.ndarray
+
+
 @dataclass(frozen=True)
 class Optimised:
     """The molecules that a search scored, the best first, and how it went.
@@ -43,6 +53,7 @@ class Optimised:
         best_so_far: name of a search -> float64, the best score within the bounds after each call; sampling's too.
         guard: the comparison with the control model, if there is one.
         notes: what a person should know.
+        shapes: the transforms of the oracle's parts.
         interrupted: whether it was stopped; the rows are those scored by then.
     """
 
@@ -53,6 +64,7 @@ class Optimised:
     best_so_far: dict[str, np.ndarray]
     guard: Guard | None = None
     notes: tuple[str, ...] = ()
+    shapes: tuple[Shape, ...] = ()
     interrupted: bool = False
 
     def __len__(self) -> int:
@@ -158,6 +170,22 @@ def annotated(
     out = frame.copy()
     for i, (name, values) in enumerate(more.items()):
         out.insert(tail + i, name if name not in out else f"{name}_found", values)
+    return out
+
+
+def shapes_of(oracle: Combined, frame: pd.DataFrame) -> list[Shape]:
+    """The transforms of the parts of an oracle over their own range and that of the scores, for the page."""
+    out = []
+    for term, label in zip(oracle.terms, oracle.labels, strict=True):
+        if term.transform is None:
+            continue
+        scores = frame[label].to_numpy(np.float64) if label in frame else np.zeros(0)
+        scores = scores[np.isfinite(scores)]
+        middle = np.percentile(scores, [1, 99]) if len(scores) else np.zeros(0)  # what is far out would hide the rest
+        low, high = (f([*term.transform.span, *middle]) for f in (min, max))
+        pad = 0.1 * (high - low or abs(low) or 1.0)
+        x = np.linspace(low - pad, high + pad, 401)
+        out.append(Shape(label, term.transform.text, x, term.transform(x), scores))
     return out
 
 

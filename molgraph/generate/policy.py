@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -81,26 +81,36 @@ class Policy:
         with torch_settings(self.threads), torch.autocast(self.device.type, torch.bfloat16, enabled=bfloat16):
             yield
 
-    def draw(self, n: int, seed: int) -> list[list[int]]:
-        """The codes of ``n`` texts."""
+    def draw(self, n: int, seed: int, condition: Float[Tensor, "n d"] | None = None) -> list[list[int]]:
+        """The codes of ``n`` texts; ``condition`` is added to the embedding of every token of a text."""
         out: list[list[int]] = []
         for start in range(0, n, TOGETHER):
             size = min(TOGETHER, n - start)
             uniform = random_numbers(seed, "draw", start).random((size, self.max_length))
             limit = self.constraint and self.constraint.begin(size, derive(seed, start))
+            step, rows = self.stepper(None if condition is None else condition[start : start + size])
+            how: dict[str, Any] = {"first": self.first, "rows": rows, "limit": limit}
             with torch.inference_mode():
-                code = draw_codes(
-                    self.network,
-                    uniform,
-                    self.temperature,
-                    self.device,
-                    first=self.first,
-                    rows=self.network.sequence.rows,
-                    limit=limit,
-                )
+                code = draw_codes(step, uniform, self.temperature, self.device, **how)
             texts = [until_end(row) for row in code.tolist()]
             out += limit.whole(texts) if limit else texts
         return out
+
+    def stepper(self, condition: Float[Tensor, "n d"] | None) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """The step from token to token, and the choice of some texts' states, which hold their conditions too."""
+        if condition is None:
+            return self.network, self.network.sequence.rows
+        first = condition.to(self.device)
+
+        def step(token: Tensor, state: Any) -> tuple[Tensor, Any]:
+            before, own = (None, first) if state is None else state
+            scores, after = self.network(token, before, own)
+            return scores, (after, own)
+
+        def rows(state: Any, index: Tensor) -> Any:
+            return self.network.sequence.rows(state[0], index), state[1][index]
+
+        return step, rows
 
     def draw_distinct(self, k: int, seed: int, groups: int = 1) -> list[DistinctTexts]:
         """``k`` distinct texts for each of some independent groups, without replacement; the temperature is ``draw``'s.
@@ -131,12 +141,12 @@ class Policy:
             return rows
         return [row if row and self.constraint.accepts(row) else None for row in rows]
 
-    def tokens(self, codes: Sequence[Sequence[int]]) -> Tokens:
-        """The log-probabilities of texts, with gradients where they are wanted."""
+    def tokens(self, codes: Sequence[Sequence[int]], condition: Float[Tensor, "n d"] | None = None) -> Tokens:
+        """The log-probabilities of texts, with gradients where they are wanted; ``condition`` as ``draw`` has it."""
         flat = torch.tensor([code for row in codes for code in row], dtype=torch.int64)
         offsets = torch.tensor(np.cumsum([0, *map(len, codes)]))
         given, target = (each.to(self.device) for each in shifted(flat, offsets))
-        states, _ = self.network.sequence(self.network.embedding(given), None, None)
+        states, _ = self.network.sequence(self.network.embed(given, condition), None, None)
         scores = self.network.scores(states).float()
         if self.constraint is not None:
             scores = scores.masked_fill(~self.constraint.masks(codes).to(self.device), -torch.inf)

@@ -101,7 +101,8 @@ def run_search(
     batch, diversity = search.batch_size if batch is None else batch, diversity if search.chooses else 0.0
     told, share = None if known is None else (known.smiles, known.score), 1 + (CHOICE - 1) * diversity
     for each in rewards:
-        each.begin(generator, scale=calls.oracle.scale, seed=seed)
+        examples = [*starts, *(() if known is None else known.smiles)]
+        each.begin(generator, scale=calls.oracle.scale, seed=seed, examples=examples)
     how: dict[str, Any] = {"standardiser": standardiser, "batch": round(batch * share), "seed": seed}
     search.begin(generator, starts=starts, known=told, **how)
     out.notes += filter(None, [known and known.note(search.n_known), search.fit_into(calls.budget)])

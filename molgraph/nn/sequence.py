@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Any, TypeAlias
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
@@ -43,7 +43,7 @@ class SequenceLayers(nn.Module):
     ) -> tuple[Float[Tensor, "n t d"], Any]:
         """The states of the tokens, zeros at padded places, and the state to go on from, None where not causal."""
 
-    def rows(self, state: Any, index: Tensor) -> Any:
+    def rows(self, state: Any, index: Int[Tensor, " m"]) -> Any:
         """The state of some sequences alone: int64 [m], which of the n; a subclass says where they stand in its own."""
         if isinstance(state, Tensor):
             return state.index_select(0, index)

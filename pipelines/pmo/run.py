@@ -26,12 +26,15 @@ sys.path.insert(0, str(ROOT))
 
 import molgraph  # noqa: E402
 from molgraph.base.paths import atomic_write, data_dir  # noqa: E402
+from molgraph.data.read import read_table  # noqa: E402
 from molgraph.generate.oracles.combined import Combined, read_oracle  # noqa: E402
 from molgraph.generate.oracles.journal import OracleCalls  # noqa: E402
 from molgraph.generate.oracles.pmo import PMO_TASKS  # noqa: E402
 from molgraph.generate.rewards.reward import make_rewards  # noqa: E402
 from molgraph.generate.run_search import run_search  # noqa: E402
 from molgraph.generate.searches.search import make_search  # noqa: E402
+from molgraph.train.make_method import make_method  # noqa: E402
+from molgraph.train.model import Model  # noqa: E402
 
 KINASES = {"gsk3b": "gsk3", "jnk3": "jnk3"}  # task -> column
 BENCH = ROOT / "bench" / "pmo"
@@ -45,9 +48,9 @@ def oracle_of(task: str) -> Combined:
     if not file.exists():
         if folder is None:
             raise SystemExit(f"{task} needs MOLGRAPH_DATA, for its training data")
-        how: dict[str, Any] = {"params": {"n_trees": 100}, "split": "random", "fractions": (1.0, 0.0, 0.0)}
-        table = str(folder / "pmo" / f"{task}_train.csv.gz")
-        molgraph.train(table, KINASES[task], model="random_forest", **how).model.save(file)
+        table = read_table(str(folder / "pmo" / f"{task}_train.csv.gz"), targets=[KINASES[task]])
+        forest = make_method("random_forest", n_estimators=100, features="morgan", max_features="sqrt", seed=0)
+        Model(forest.fit(table), targets=table.targets).save(file)
     return read_oracle(str(file))
 
 

@@ -17,9 +17,9 @@ from timing import cpu_seconds, in_turn
 import molgraph
 from molgraph.base.seeds import generator
 from molgraph.generate.next_token import draw_codes
-from molgraph.generate.oracles.combined import read_oracle
 from molgraph.generate.oracles.journal import OracleCalls
 from molgraph.generate.oracles.oracle import FunctionOracle
+from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.run_search import run_search
 from molgraph.generate.searches.search import make_search
 from molgraph.train.runtime import torch_settings

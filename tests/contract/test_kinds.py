@@ -16,6 +16,7 @@ from molgraph.data.view import View
 from molgraph.explain.explainer import Explainer
 from molgraph.generate.estimators.estimator import Estimator
 from molgraph.generate.oracles.oracle import Oracle
+from molgraph.generate.rewards.reward import Reward
 from molgraph.generate.searches.search import Search
 from molgraph.generate.transforms.transform import Transform
 from molgraph.nn.basis import Basis
@@ -53,6 +54,7 @@ CONTRACTS: dict[str, Any] = {
     "optimizer": MakeOptimizer,
     "oracle": Oracle,
     "readout": Readout,
+    "reward": Reward,
     "schedule": Schedule,
     "search": Search,
     "sequence": SequenceLayers,

@@ -13,10 +13,11 @@ from molgraph.base.contracts import Generator
 from molgraph.base.registry import entry, names
 from molgraph.chem.smiles import why_unreadable
 from molgraph.data.sources import builtin
+from molgraph.generate.known import Told
 from molgraph.generate.language import LanguageGenerator
-from molgraph.generate.oracles.combined import read_oracle
 from molgraph.generate.oracles.journal import OracleCalls, Scored
 from molgraph.generate.oracles.oracle import FunctionOracle
+from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.run_search import run_search, standard_starts
 from molgraph.generate.searches.latent import LatentSearch
 from molgraph.generate.searches.search import Proposals, Search, make_search
@@ -55,10 +56,15 @@ def made(name: str, latent: NearestMolecule) -> tuple[Generator | None, Search]:
     return needed, make_search(name, **cls.small)
 
 
+def known(search: Search) -> Any:
+    """Molecules with scores for a search that learns from those alone."""
+    return (["CCO", "CCC", "OCCN"], np.array([1.0, 2.0, 0.5])) if search.offline else None
+
+
 def asked(name: str, latent: NearestMolecule, *steps: tuple[int, int]) -> list[Proposals]:
     """What a search asks for that was told the lengths of three batches' texts."""
     generator, search = made(name, latent)
-    search.begin(generator, seed=1)
+    search.begin(generator, known=known(search), seed=1)
     for step in range(3):
         smiles = search.ask(20, step).smiles
         search.tell(smiles, np.array([np.nan if i == 7 else len(text) for i, text in enumerate(smiles)], dtype=float))
@@ -99,7 +105,8 @@ class TestEverySearch:
             calls.stop = stop
             starts = standard_starts([str(latent.smiles[3])])
             try:
-                run_search(generator, calls, search, starts=starts, batch=8, seed=2)
+                told = known(search) and Told(*known(search), "trial", {})
+                run_search(generator, calls, search, starts=starts, known=told, batch=8, seed=2)
             finally:
                 calls.close()
             assert next(iter(calls.scored)) == starts[0] and len(calls.scored) <= 40
@@ -115,7 +122,7 @@ class TestEverySearch:
     def test_scores_that_say_nothing_end_no_search(self, name: str, latent: NearestMolecule) -> None:
         for value in (0.0, np.nan):
             generator, search = made(name, latent)
-            search.begin(generator, starts=STARTS, seed=1)
+            search.begin(generator, starts=STARTS, known=known(search), seed=1)
             for step in range(4):
                 smiles = search.ask(6, step).smiles
                 search.tell(smiles, np.full(len(smiles), value))

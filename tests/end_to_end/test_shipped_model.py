@@ -36,6 +36,13 @@ def test_the_encoder_embeds_and_is_finetuned_by_its_name(tmp_path: Path, monkeyp
     assert done.exit_code == 0 and (tmp_path / "m.mgm").is_file(), done.output
 
 
+def test_a_search_begins_at_the_prior(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["optimise", "--oracle", "qed,sa<4", "--budget", "20", "--batch", "10", "--no-compare", "--threads", "1"]
+    done = CliRunner().invoke(app, [*words, "-o", "best.csv"])
+    assert done.exit_code == 0 and "20 molecules scored" in done.output, done.output
+
+
 def test_a_file_of_that_name_goes_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "jtvae-zinc").write_text("no model")

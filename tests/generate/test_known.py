@@ -13,8 +13,8 @@ from molgraph.base.errors import EmptyError, LabelError, MissingOptionError
 from molgraph.chem.quality import measure
 from molgraph.data.sources import builtin
 from molgraph.generate.known import read_known, value_known
-from molgraph.generate.oracles.combined import read_oracle
 from molgraph.generate.oracles.journal import OracleCalls
+from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.run_search import run_search
 from molgraph.generate.searches.search import make_search
 from molgraph.train.model import Model
@@ -82,7 +82,7 @@ def test_rows_are_told_or_counted(space: NearestMolecule) -> None:
     assert np.allclose(search.z, space.points[[0, 1, 3, 4]]) and search.n_known == 4
     assert "4 known molecules" in told.note(4) and "qed of the table; sa computed, not counted as calls" in told.note(4)
     assert "2 that cannot be read, 2 that repeat a molecule, 2 without a value" in told.note(4)
-    assert "1 without a place in the space" in told.note(3)
+    assert "1 that the generator cannot encode" in told.note(3)
     assert calls.left == 5 and calls.score([smiles[1]])[0].total == 0.2 and calls.left == 5, "no call is made"
     for bad in (frame.assign(qed=np.nan), frame.iloc[[7, 8]], frame.iloc[:0]):
         with pytest.raises(EmptyError):

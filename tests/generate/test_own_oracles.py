@@ -13,10 +13,10 @@ from rdkit import Chem
 
 from molgraph.base import errors
 from molgraph.base.errors import UnknownNameError, UsageError
-from molgraph.generate.oracles.combined import read_oracle
 from molgraph.generate.oracles.command import Command
 from molgraph.generate.oracles.journal import OracleCalls, Scored
 from molgraph.generate.oracles.oracle import make_oracle
+from molgraph.generate.oracles.read_oracle import read_oracle
 
 
 def test_a_function_in_a_file_is_an_oracle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

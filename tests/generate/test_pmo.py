@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from molgraph.base.errors import UnknownNameError
-from molgraph.generate.oracles.combined import read_oracle
 from molgraph.generate.oracles.pmo import PMO, PMO_TASKS
+from molgraph.generate.oracles.read_oracle import read_oracle
 
 ZINC = "CC[C@@H]1CCCC[C@H]1c1noc(-c2cn3c(n2)COCC3)n1"
 #: values of PyTDC's oracles, as published beside ZINC-250k and with the tasks of DemoDiff

@@ -11,8 +11,8 @@ import pytest
 
 from molgraph import optimise
 from molgraph.base import errors
-from molgraph.generate.oracles.combined import read_oracle
 from molgraph.generate.oracles.oracle import FunctionOracle
+from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.oracles.stages import Staged
 
 ASKED: list[str] = []

@@ -23,11 +23,12 @@ from molgraph.chem.trajectory import simulate
 from molgraph.cli.main import app
 from molgraph.data.sources import builtin
 from molgraph.generate.chemvae import ChemVAE
+from molgraph.generate.language import LanguageGenerator
+from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
-from tests.episodes import tiny_language
 from tests.systems.test_space_complexes import toys
-from tests.tiny import series
+from tests.tiny import SMALL, series
 
 NASTY = [line.split("\t")[0] for line in (Path(__file__).parents[1] / "nasty.tsv").read_text("utf-8").splitlines()[1:]]
 PROTEINS = ("MKTAYIAKQRQISFVKSHFSRQ", "GIVEQCCTSICSLYQLENYCN", "ACDEFGHIKLMNPQRSTVWY")
@@ -113,6 +114,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (folder / f"{name}.sdf").write_text(Chem.MolToMolBlock(mol) + "$$$$\n")
     encoder = molgraph.pretrain(few, model="dmpnn", params={"d_hidden": 8}, epochs=1, threads=1)
     encoder.save(folder / "encoder.mgm")
+    Model(GraphMethod(**{**SMALL, "head_dropout": 0.3}).fit(few), targets=few.targets).save(folder / "assay.mgm")
     molgraph.pretrain(few, model="gin", params={"d_hidden": 8}, epochs=1, threads=1).save(folder / "gin.mgm")
     older = molgraph.pretrain(few, model="dmpnn", params={"d_hidden": 8}, epochs=1, threads=1, seed=1)
     molgraph.embed(older, str(folder / "chembl2321810.csv"), folder / "old.parquet")
@@ -121,7 +123,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     pd.DataFrame(ranks).to_csv(folder / "pairs.csv", index=False)
     generator = ChemVAE(**{**ChemVAE.small, "tokens": "selfies", "epochs": 1, "threads": 1}).fit(few)
     Model(generator, targets=()).save(folder / "jtvae-zinc.mgm")
-    Model(tiny_language(), targets=()).save(folder / "prior.mgm")
+    writer = LanguageGenerator(**LanguageGenerator.small, tokens="selfies", threads=1).fit(few)
+    Model(writer, targets=()).save(folder / "prior.mgm")
     found = {f"dataset:{name}": str(folder / f"{name}.csv") for name in frames}
     found["dataset:esol"] = found["dataset:chembl2321810"]
     found["dataset:pdbbind_complexes"] = str(folder / "pdbbind_complexes.csv")
@@ -135,6 +138,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     made |= {name: name for name in ("gin.mgm", "folded.sdf", "open.sdf", "traj.npz", "old.parquet", "library.smi")}
     made |= {"pairs.csv": "pairs.csv"}
     simulate("CCCC", steps=1600, every=10, equilibrate=100).save(folder / "traj.npz")
+    for how in ("", ", pessimistic=true"):
+        found[f"model(assay.mgm{how})"] = f"model({folder / 'assay.mgm'}{how})"
     return found | {name: str(folder / file) for name, file in made.items()}
 
 

@@ -85,7 +85,7 @@ def test_all_texts_of_a_group_differ_and_all_there_are_come_out(off: str) -> Non
 
 @pytest.mark.system("gumbel-top-k-stochastic-beam-search", rung="exact")
 def test_texts_are_as_often_among_four_as_without_replacement(off: str) -> None:
-    """Beside all 43,680 orders, within 3.5 standard errors (of 16 texts), and by chi-square of first draws, pairs."""
+    """Beside all 43,680 orders, within 3.5 standard errors (of 16 texts); chi-square of first draws and pairs."""
     rows, _ = samples(off)
     p, q = chances()[1], included(K)
     often = np.bincount(rows.ravel(), minlength=16) / GROUPS

@@ -10,10 +10,11 @@ import pytest
 from molgraph.base.contracts import Target
 from molgraph.chem.quality import measure
 from molgraph.data.table import make_table
-from molgraph.generate.oracles.combined import read_oracle
 from molgraph.generate.oracles.doubt import doubt_of, thinned
 from molgraph.generate.oracles.journal import OracleCalls
 from molgraph.generate.oracles.model import ModelOracle
+from molgraph.generate.oracles.read_oracle import read_oracle
+from molgraph.generate.oracles.risk_averse import RiskAverse, posterior_of
 from molgraph.generate.run_search import run_search
 from molgraph.generate.searches.search import builtin_molecules, make_search
 from molgraph.train.model import Model
@@ -79,7 +80,44 @@ def searched(seed: int, pessimistic: bool) -> float:
 
 @pytest.mark.system("way-off-policy-batch-rl", rung="works")
 def test_a_pessimistic_oracle_is_exploited_less(off: str, effect: Effect) -> None:
-    plain, low = ([searched(seed, way) for seed in range(3)] for way in (False, not off))
+    plain, low = ([searched(seed, way) for seed in range(5)] for way in (False, not off))
     gain = [a - b for a, b in zip(low, plain, strict=True)]
     beside = {"plain gap": plain, "pessimistic gap": low}
     effect("gap of predicted and true logP of the top 100, less the plain one's", gain, at_most=-0.1, beside=beside)
+
+
+@pytest.mark.system("ird", rung="exact")
+def test_what_was_never_varied_stays_as_uncertain_as_before(off: str) -> None:
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        phi = rng.normal(size=(200, 3))
+        phi[:, 2] = 4.0
+        prior = rng.standard_normal((20_000, 3))
+        chance = posterior_of(np.array([1.0, 0.8, 0.5]), phi, 5.0, prior, observe=not off)
+        mean = chance @ prior
+        ratio = chance @ (prior - mean) ** 2 / prior.var(axis=0)
+        assert 0.95 < ratio[2] < 1.05 and (ratio[:2] < 0.7).all() and abs(mean[2]) < 0.1 and (mean[:2] > 0.5).all()
+        moved = prior + np.array([0.0, 0.0, 7.0])
+        assert np.allclose(posterior_of(np.array([1.0, 0.8, 0.5]), phi, 5.0, moved, observe=not off), chance)
+
+
+@pytest.mark.system("ird", rung="works")
+def test_a_molecule_that_wins_by_what_never_varied_is_not_chosen(off: str, effect: Effect) -> None:
+    """Iodine was in no molecule by which the weights were set; a twin trusts all weights on average."""
+    gains, beside = [], {"proxy": [], "known parts, top ten - pool": []}
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        every = [builtin_molecules()[i] for i in rng.permutation(len(builtin_molecules()))[:800]]
+        plain = [text for text in every if "I" not in text]
+        lava = [f"Ic1cc({text})c(I)c(I)c1I" for text in ("C", "CC", "CO", "N", "F", "Cl", "CN", "C=O", "C#N", "O")]
+        oracle = RiskAverse("qed,logp=window(1,3):0.2,smarts([I]):0.3", make_table(plain[:300]))
+        pool = plain[300:600] + lava
+        total = oracle.parts.score_parts(pool).total
+        score = total if off else oracle.score(pool).value
+        top = [np.argsort(-each)[:10] for each in (score, total)]
+        gains.append(float(np.mean(top[0] >= 300)))
+        beside["proxy"].append(float(np.mean(top[1] >= 300)))
+        known = read_oracle("qed,logp=window(1,3):0.2").score_parts(pool).total
+        beside["known parts, top ten - pool"].append(float(known[top[0]].mean() - known[:300].mean()))
+        assert known[top[0]].mean() - known[:300].mean() > 0.1 or off
+    effect("share of molecules with iodine among the ten best", gains, at_most=0.1, beside=beside)

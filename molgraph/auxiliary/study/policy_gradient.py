@@ -17,7 +17,7 @@ from molgraph.base.seeds import derive, generator
 from molgraph.base.systems import SystemCard
 from molgraph.chem.identity import canonical_smiles
 from molgraph.generate.estimators.estimator import Episodes, make_estimator
-from molgraph.generate.oracles.combined import read_oracle
+from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.policy import TOGETHER, Policy
 from molgraph.generate.searches.policy import Unit
 from molgraph.study.study import SECONDS, Control, Findings, Study, Subject

@@ -1,21 +1,19 @@
-"""Combine oracles with weights, transforms and bounds, from a text such as "qed:1,sa<4", a mapping or a TOML file."""
+"""Combine oracles with weights, transforms and bounds to one that a search makes better."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from molgraph.base.errors import BadValueError, ConflictError, UnknownNameError, nearest
-from molgraph.base.toml_config import read_toml
-from molgraph.generate.oracles.oracle import FunctionOracle, Oracle, Scores, reasons_of
+from molgraph.generate.oracles.oracle import Oracle, Scores, reasons_of
 from molgraph.generate.oracles.term import DESIRABILITY, Term
-from molgraph.generate.oracles.terms import SYNTAX, inside_product, pieces, term_from_mapping, term_of
+from molgraph.generate.oracles.terms import SYNTAX
 
 NOTHING: Mapping[str, np.ndarray] = MappingProxyType({})
 COMBINE = ("sum", "product")
@@ -49,6 +47,7 @@ class Combined(Oracle):
             where a part of 0 is made up for by no other.
 
     Example:
+        >>> from molgraph.generate.oracles.read_oracle import read_oracle
         >>> both = read_oracle("qed:1,sa<4")
         >>> both.words, both.labels
         ('qed,sa<4', ('qed', 'sa'))
@@ -140,6 +139,7 @@ class Combined(Oracle):
         """bool [n], whether a molecule misses a bound that is checked at no cost, and float64 [n], the guide's loss.
 
         Example:
+            >>> from molgraph.generate.oracles.read_oracle import read_oracle
             >>> read_oracle("qed,heavy_atoms<4").screen(["CCO", "CCCO", "CCCCO"])[0].tolist()
             [False, True, True]
         """
@@ -154,51 +154,6 @@ class Combined(Oracle):
     def with_terms(self, *terms: Term) -> Combined:
         """The same with more terms."""
         return Combined([*self.terms, *terms], self.combine)
-
-
-Given = str | Path | Oracle | Callable[[str], float] | Mapping[str, Any]
-
-
-def read_oracle(given: Given, lead: str = "") -> Combined:
-    """An oracle from a text, a TOML file, a mapping, an oracle or a function of one SMILES.
-
-    Args:
-        given: a text as in ``SYNTAX``; or name -> weight, or name -> {weight, transform, min, max, oracle, and the
-            oracle's parameters}, with ``combine`` -> ``sum`` or ``product``.
-        lead: the molecule that ``similarity`` without brackets means.
-
-    Raises:
-        UsageError: it cannot be understood; the hint shows the form.
-    """
-    if isinstance(given, Combined):
-        return given
-    if isinstance(given, Oracle):
-        return Combined([Term(given, given.name)])
-    if isinstance(given, Mapping):
-        rest = dict(given)
-        combine = str(rest.pop("combine", "sum"))
-        if "stage" in rest:
-            from molgraph.generate.oracles.stages import read_stages  # which is made of combined ones
-
-            if others := [name for name in rest if name != "stage"]:
-                raise ConflictError(f"{others[0]} stands beside the stages", hint="write it into one of them")
-            return read_stages(rest["stage"], lambda each: read_oracle(each, lead), combine)
-        return Combined([term_from_mapping(str(name), how, lead) for name, how in rest.items()], combine)
-    if callable(given):
-        oracle = FunctionOracle(given)
-        return Combined([Term(oracle, oracle.name)])
-    text = str(given)
-    if text.endswith(".toml"):
-        return read_oracle(_read_toml(Path(text)), lead)
-    inner = inside_product(text)
-    terms = [term_of(part.strip(), lead) for part in pieces(text if inner is None else inner) if part.strip()]
-    return Combined(terms, "sum" if inner is None else "product")
-
-
-def _read_toml(path: Path) -> Mapping[str, Any]:
-    found = read_toml(path, "sa = {max = 4}", "oracle")
-    inner = found.get("oracle", found.get("objective", found))
-    return inner if isinstance(inner, Mapping) else {str(inner): 1.0}
 
 
 def _distinct(labels: Sequence[str]) -> list[str]:

@@ -10,14 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from molgraph.base.contracts import Prediction
+from molgraph.base.contracts import Method, Prediction
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.seeds import derive
 from molgraph.data.standardise import standardise
 from molgraph.data.table import make_table
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
-from molgraph.trust.wrapper import Wrapper
 
 
 class Doubt(NamedTuple):
@@ -46,8 +45,9 @@ def doubt_of(model: Model, smiles: Sequence[str], passes: int) -> Doubt:
     prediction, members = model.predict(list(smiles)), list[np.ndarray]()
     table = standardise(make_table(list(smiles)), model.standardiser)
     method = model.method
-    if isinstance(method, Wrapper) and len(method.fitted) > 1:
-        members = [each.predict(table).value for each in method.fitted]
+    fitted = [member for member in method.members if isinstance(member, Method)]
+    if len(fitted) > 1:
+        members = [each.predict(table).value for each in fitted]
     elif isinstance(method, GraphMethod) and dropouts(method):
         for k in range(passes):
             with thinned(method, k):

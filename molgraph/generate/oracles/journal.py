@@ -72,7 +72,7 @@ class OracleCalls:
             nobody can tell apart.
 
     Example:
-        >>> from molgraph.generate.oracles.combined import read_oracle
+        >>> from molgraph.generate.oracles.read_oracle import read_oracle
         >>> calls = OracleCalls(read_oracle("qed"), budget=2)
         >>> [each.call for each in calls.score(["CCO", "OCC", "C(C", "CCN", "CCC"])], calls.left
         ([1, 1, 0, 2, 0], 0)

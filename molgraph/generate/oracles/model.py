@@ -31,9 +31,9 @@ from molgraph.train.training_molecules import molecule_hashes
         SystemCard(
             "way-off-policy-batch-rl",
             left_out="Q-learning from a batch of logged episodes, and model averaging",
-            off="model(gin.mgm)",
+            off="model(assay.mgm)",
             beside=("the plain prediction",),
-            command="molgraph optimise --search graph-ga --objective 'model(gin.mgm, pessimistic=true)' -o found.csv",
+            command="molgraph optimise --search graph-ga --objective 'model(assay.mgm, pessimistic=true)' -o found.csv",
             modules=("molgraph.generate.oracles.doubt", "molgraph.generate.searches.policy"),
         ),
     ),

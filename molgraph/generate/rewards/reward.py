@@ -23,15 +23,17 @@ class Reward(ABC):
     the molecules in their order alone, so that a run that was stopped goes on as it was.
 
     ``scale``: a typical difference between the scores of two molecules, the unit in which bonuses count.
-    ``small``: parameters for trials.
+    ``examples``: the starts and the known molecules of the search. ``small``: parameters for trials.
     """
 
     scale: float = 1.0
     small: Mapping[str, Any] = MappingProxyType({})
 
-    def begin(self, generator: Generator | None, *, scale: float = 1.0, seed: int = 0) -> None:
-        """Set what a search begins with: its generator, the unit of bonuses, and the seed."""
-        self.generator, self.scale, self.seed = generator, scale, derive(seed, "reward")
+    def begin(
+        self, generator: Generator | None, *, scale: float = 1.0, seed: int = 0, examples: Sequence[str] = ()
+    ) -> None:
+        """Set what a search begins with: its generator, the unit of bonuses, the seed, and molecules that are named."""
+        self.generator, self.scale, self.seed, self.examples = generator, scale, derive(seed, "reward"), list(examples)
 
     @abstractmethod
     def adjust(self, smiles: Sequence[str], score: np.ndarray) -> np.ndarray:

@@ -8,16 +8,23 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch.nn.utils.rnn import pad_sequence
 
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.ranges import NotNegative, Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
+from molgraph.base.seeds import generator as random_numbers
+from molgraph.base.systems import SystemCard
+from molgraph.chem.graph_edits import mutate
 from molgraph.chem.standardise import standardise_smiles
 from molgraph.generate.estimators.estimator import Episodes, Estimator, make_estimator
 from molgraph.generate.policy import Policy
 from molgraph.generate.searches.search import Proposals, Search
+
+PATIENCE = 3  # batches that hold nothing within the bounds, after which molecules near the starts are proposed too
+EDITS = 4  # of a start, at most, in a molecule near it
 
 
 class Written(NamedTuple):
@@ -60,7 +67,8 @@ class LanguageSearch(Search):
     The generator is a language model, by default the one that ships. Each proposal is a text that the trained copy
     draws; before the next batch is drawn, ``learn`` is given the texts of the last with their rewards. A text that is
     no molecule, or has no score, has the reward 0. Starts and known molecules are learned from as texts of their own,
-    where the vocabulary has their tokens.
+    where the vocabulary has their tokens. Where nothing that it writes is within the bounds, as of similarity to the
+    start, molecules some edits away from the starts are scored, and learned from, beside its own.
 
     ``agent``: the copy. ``prior``: the model as it was. ``unit``: brings scores to 0 to 1. ``keeps_log_mu``: whether
     texts keep their log-probabilities under the agent that drew them.
@@ -98,6 +106,20 @@ class LanguageSearch(Search):
                 self.learn(self.dated(self.told) if self.keeps_log_mu else self.told, step)
                 self.told = []
             texts = self.write(n, step)
+        return Proposals(texts, np.zeros(len(texts)))
+
+    def ask_wider(self, n: int, step: int, idle: int, outside: bool) -> Proposals:
+        """As ``Search.ask_wider``; where batch after batch lies outside, molecules near the starts too."""
+        asked = super().ask_wider(n, step, idle, outside)
+        if idle < PATIENCE or not (outside and self.starts) or self.agent.constraint is not None:
+            return asked
+        rng, near = random_numbers(self.seed, "neighbours", step), list[str]()
+        for _ in range(n):
+            text = self.starts[rng.integers(len(self.starts))]
+            for _ in range(rng.integers(1, EDITS + 1)):
+                text = mutate(text, rng) or text
+            near.append(text)
+        texts = [*filter(None, map(str, standardise_smiles(near, self.standardiser).values)), *asked.smiles]
         return Proposals(texts, np.zeros(len(texts)))
 
     def dated(self, told: Sequence[Written]) -> list[Written]:
@@ -141,10 +163,14 @@ class LanguageSearch(Search):
         """Train the agent on the texts of a batch."""
         raise NotImplementedError
 
+    def condition(self, told: Sequence[Written]) -> Float[torch.Tensor, "n d"] | None:
+        """What the agent wrote each text for, float [n, d_embedding]; None where it writes freely."""
+        return None
+
     def episodes(self, told: Sequence[Written]) -> Episodes:
         """What estimators take, of the agent as it is."""
         codes = [one.codes for one in told]
-        tokens = self.agent.tokens(codes)
+        tokens = self.agent.tokens(codes, self.condition(told))
         prior = self.of_prior(codes)
         log_mu = tokens.log_p.detach().clone()
         for row, one in enumerate(told):
@@ -159,19 +185,32 @@ class LanguageSearch(Search):
         if fresh:
             with torch.no_grad():
                 found = self.prior.tokens(fresh).log_p.cpu()
-            self.known.update((row, found[i, : len(row) + 1]) for i, row in enumerate(fresh))
+            self.known.update((row, found[i, : len(row) + 1].clone()) for i, row in enumerate(fresh))
         return pad_sequence([self.known[tuple(row)] for row in codes], batch_first=True).to(self.agent.device)
 
 
-@register("search", "policy", summary="policy gradients of a language model, with any estimator",
-          paper="Williams 1992, Mach. Learn. 8:229")  # fmt: skip
+@register(
+    "search",
+    "policy",
+    summary="policy gradients of a language model, with any estimator",
+    paper="Williams 1992, Mach. Learn. 8:229; Jaques et al. 2019, arXiv:1907.00456",
+    systems=(
+        SystemCard(
+            "way-off-policy-batch-rl",
+            left_out="Q-learning of tokens from a fixed batch (search crr learns offline), and averages of models",
+            off="policy(kl=0.0)",
+            beside=("no distance from the prior",),
+            command="molgraph optimise --search 'policy(kl=0.1)' --objective qed -o found.csv",
+        ),
+    ),
+)
 class PolicySearch(LanguageSearch):
     """One step of gradient descent, or the estimator's ``passes``, on each batch that the model writes.
 
     Args:
         estimator: a registered estimator with its settings.
         kl: weight of the distance from the prior in the reward: ``S(x) - kl (log p(x) - log p_prior(x))``, whose
-            expectation is greatest at ``p_prior exp(S / kl) / Z``.
+            expectation is greatest at ``p_prior exp(S / kl) / Z`` (Jaques et al. 2019, section 4.2).
         learning_rate: step size of Adam.
     """
 

@@ -54,8 +54,16 @@ class Memory:
             left_out="filters by other than scaffolds, and the scoring server",
             off="policy(estimator='augmented(sigma=0)')",
             beside=("the prior's draws",),
-            command="molgraph optimise --search reinvent --objective qed -o found.csv",
+            command="molgraph optimise prior --search reinvent --objective qed -o found.csv",
             modules=("molgraph.generate.searches.policy", "molgraph.generate.estimators.augmented"),
+        ),
+        SystemCard(
+            "replay-as-a-non-parametric-model",
+            left_out="a surrogate in the place of the oracle; its error on what it selects is measured by the check",
+            off="reinvent(replay=0)",
+            beside=("no replay", "a forest's error on the molecules that it selects"),
+            command="molgraph optimise --search 'reinvent(replay=24)' --objective qed -o found.csv",
+            modules=("molgraph.generate.searches.policy",),
         ),
     ),
 )

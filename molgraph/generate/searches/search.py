@@ -53,7 +53,7 @@ class Search(ABC):
     at the end. ``fixed``: whether a person chose ``initial``. ``batch_size``: proposals of a batch where nobody says
     otherwise. ``chooses``: whether more are asked for than are scored, and a diverse batch is chosen of them; not where
     it learns from its own draws as they fall. ``default_model``: the shipped model that it takes where none is
-    named; empty for none.
+    named; empty for none. ``offline``: whether it learns from known molecules alone, and must have some.
     """
 
     name: str = ""
@@ -65,6 +65,7 @@ class Search(ABC):
     batch_size: int = 20
     chooses: bool = True
     default_model: str = ""
+    offline: bool = False
 
     def begin(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from molgraph.base.registry import register
@@ -28,7 +28,7 @@ class _Recurrent(SequenceLayers):
         h, state = self.layers(x, state)
         return padded(h, mask), state
 
-    def rows(self, state: Any, index: Tensor) -> Any:
+    def rows(self, state: Any, index: Int[Tensor, " m"]) -> Any:
         """The state of some sequences, [layers, n, d] each."""
         if isinstance(state, Tensor):
             return state.index_select(1, index)

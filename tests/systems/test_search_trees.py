@@ -1,0 +1,175 @@
+"""Searches by tree and by Q-learning: enumerated games with known optima, and what they gain on molecules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from molgraph.chem.graph_edits import mutate
+from molgraph.chem.quality import measure
+from molgraph.generate.edit_tree import C2, EditTree
+from molgraph.generate.searches.search import make_search
+from molgraph.generate.searches.tree_search import TreeSearch
+from tests.systems.effect import Effect
+
+LETTERS = "CNOS"
+
+
+class ChainGame(TreeSearch):
+    """Four atoms are appended, one after another: 340 molecules."""
+
+    def edits(self, smiles: str) -> list[str]:
+        return [] if len(smiles) == 5 else [smiles + letter for letter in LETTERS]
+
+
+def chain_score(seed: int) -> Callable[[str], float]:
+    """A random number of each atom at each place, and of each pair of neighbours."""
+    rng = np.random.default_rng(seed)
+    single, pair = rng.normal(size=(4, 4)), rng.normal(size=(3, 4, 4))
+
+    def score(smiles: str) -> float:
+        atoms = [LETTERS.index(letter) for letter in smiles[1:]]
+        return float(
+            sum(single[i, a] for i, a in enumerate(atoms))
+            + sum(pair[i, a, b] for i, (a, b) in enumerate(pairwise(atoms)))
+        )
+
+    return score
+
+
+CHAINS = ["C" + "".join(letters) for k in range(5) for letters in product(LETTERS, repeat=k)]
+
+
+def play(
+    seed: int, start: str = "C", *, batches: int = 20, n: int = 10, **params: Any
+) -> tuple[dict[str, float], ChainGame]:
+    """The scores of a run of the game, and the search."""
+    score = chain_score(seed)
+    search = ChainGame(simulations=n, **params)
+    search.begin(starts=[start], seed=seed)
+    scores = {start: score(start)}
+    search.tell([start], np.array([scores[start]]))
+    for step in range(batches):
+        smiles = search.ask(n, step).smiles[:n]
+        scores.update((text, score(text)) for text in smiles)
+        search.tell(smiles, np.array([scores[text] for text in smiles]))
+    return scores, search
+
+
+@pytest.mark.system("muzero", rung="exact")
+def test_visits_add_up_and_the_choice_is_that_of_the_equation(off: str) -> None:
+    """Schrittwieser et al. 2020, equations 2 and 5; the twin's constant is another."""
+    score = chain_score(3)
+    tree = EditTree(lambda text: [] if len(text) == 5 else [text + letter for letter in LETTERS], score)
+    tree.exploration = 0.3 if off else 1.25
+    tree.add_roots(["C", "N"])
+    for n in range(1, 201):
+        tree.simulate()
+        assert tree.root.children is not None
+        assert tree.root.visits == n == sum(child.visits for child in tree.root.children)
+    nodes = [node for found in tree.nodes.values() for node in found]
+    values = [node.value for node in nodes]
+    assert all(node.value == score(node.smiles) for node in nodes)
+    for node in nodes:
+        children = node.children or []
+        assert node.visits == node.ends + sum(child.visits for child in children)
+        assert node.total == pytest.approx(node.ends * node.value + sum(child.total for child in children))
+        bounds = {}
+        for child in children:
+            q = (child.total / child.visits - min(values)) / (max(values) - min(values)) if child.visits else 0.0
+            c = 1.25 + math.log((node.visits + C2 + 1) / C2)
+            bounds[child.smiles] = q + 1 / len(children) * math.sqrt(node.visits) / (1 + child.visits) * c
+        left = {child.smiles: bounds[child.smiles] for child in children if not child.closed}
+        if left:
+            assert tree.choose(node).smiles == max(left, key=lambda text: left[text])
+
+
+@pytest.mark.system("muzero", rung="exact")
+def test_a_score_replaces_the_value_on_all_paths(off: str) -> None:
+    """The twin learns nothing of the scores."""
+    tree = EditTree(lambda text: [text + "C", text + "CC"], lambda text: 0.5, depth=3)
+    tree.add_roots(["C"])
+    while tree.simulate() is not tree.root:
+        pass
+    rng, scores = np.random.default_rng(0), {}
+    for text in tree.nodes:
+        scores[text] = float(rng.random())
+        if not off:
+            tree.learn(text, scores[text])
+    ends = [(node, scores[text]) for text, nodes in tree.nodes.items() for node in nodes]
+    assert len(tree.nodes) < len(ends), "a molecule is reached by several paths"
+    assert tree.root.total == pytest.approx(sum(node.ends * score for node, score in ends))
+
+
+@pytest.mark.system("muzero", rung="works")
+def test_the_optimum_of_a_game_of_four_edits(off: str, effect: Effect) -> None:
+    """200 scores of 340 molecules, in 20 games; the twin explores nothing."""
+
+    def reached(**params: Any) -> list[float]:
+        games = [(play(seed, **params)[0], max(map(chain_score(seed), CHAINS))) for seed in range(20)]
+        return [float(max(scores.values()) >= best - 1e-9) for scores, best in games]
+
+    found = reached(exploration=0.0) if off else reached()
+    draws = [np.random.default_rng(seed).choice(CHAINS, 200, replace=False) for seed in range(20)]
+    random = [
+        float(max(map(chain_score(seed), texts)) >= max(map(chain_score(seed), CHAINS)) - 1e-9)
+        for seed, texts in enumerate(draws)
+    ]
+    effect("share of games whose optimum is reached", found, at_least=0.95, beside={"random": random})
+
+
+@pytest.mark.system("muzero", rung="works")
+def test_no_start_ends_below_its_greedy_path(off: str, effect: Effect) -> None:
+    """From each of 20 starts; the twin sees shuffled scores of half as many molecules."""
+    gaps = []
+    for seed in range(5):
+        score = chain_score(seed)
+        for start in ("C", *(f"C{letter}" for letter in LETTERS)):
+            text, best = start, score(start)
+            while len(text) < 5:
+                text = max((text + letter for letter in LETTERS), key=score)
+                best = max(best, score(text))
+            batches = 2 if off else 20 if start == "C" else 8
+            scores, _ = play(seed, start, batches=batches, n=10)
+            gaps.append(max(scores.values()) - best)
+    effect(
+        "smallest gain over the greedy path of 25", [min(gaps)], at_least=0.0, beside={"mean": [float(np.mean(gaps))]}
+    )
+
+
+def random_edits(seed: int, calls: int, starts: list[str]) -> dict[str, float]:
+    """As many edits of molecules that were reached, without learning."""
+    rng, reached = np.random.default_rng(seed), [*starts]
+    while len({*reached}) < calls:
+        text = mutate(reached[rng.integers(len(reached))], rng)
+        reached += [text] if text else []
+    texts = [*dict.fromkeys(reached)]
+    return dict(zip(texts, measure("qed", texts).value.tolist(), strict=True))
+
+
+@pytest.mark.system("muzero", rung="works")
+def test_drug_likeness_exceeds_that_of_random_edits(off: str, effect: Effect) -> None:
+    """The mean of the best ten of 160 molecules; the twin is told shuffled scores."""
+    starts, gains, tops, others = ["CCOc1ccccc1"], [], [], []
+    for seed in range(3):
+        search, rng = make_search("mcts", simulations=60, width=8), np.random.default_rng(seed)
+        search.begin(starts=starts, seed=seed)
+        scores = {starts[0]: float(measure("qed", starts).value[0])}
+        search.tell(starts, np.array([*scores.values()]))
+        for step in range(8):
+            texts = search.ask(20, step).smiles[:20]
+            y = measure("qed", texts).value
+            scores.update(zip(texts, y.tolist(), strict=True))
+            search.tell(texts, rng.permutation(y) if off else y)
+        random = random_edits(seed, len(scores), starts)
+        top, other = (float(np.mean(sorted(each.values())[-10:])) for each in (scores, random))
+        gains.append(top - other)
+        tops.append(top)
+        others.append(other)
+    beside = {"search": tops, "random edits": others}
+    effect("QED of the best ten of 160 above random edits", gains, at_least=0.1, beside=beside)
