@@ -16,6 +16,7 @@ from molgraph.chem.trajectory import simulate
 from molgraph.data.read import read_table
 from molgraph.study.study import Findings, Subject
 from molgraph.train.model import Model
+from tests.episodes import tiny_language
 from tests.tiny import series
 
 TABLE = series(120)
@@ -53,6 +54,8 @@ def findings(name: str, generator: Model, trajectory: Path) -> Findings:
     model = {"model": "random_forest(n_estimators=5)", "graph_model": "gin(depth=2, d_hidden=8)", "fitted": generator}
     if study.reads == "pairs":
         return study.run(Subject(pairs(), SMALL, {"sequence": "sequence", "targets": ["y"]}))
+    if study.reads == "texts":
+        return study.run(Subject(None, Model(tiny_language(), targets=())))
     data = {"molecules": TABLE, "trajectory": trajectory, "vectors": vectors()}[study.reads]
     return study.run(Subject(data, next((model[n] for n in study.needs if n in model), None)))
 
