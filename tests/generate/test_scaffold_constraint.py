@@ -103,3 +103,10 @@ def test_what_is_no_scaffold_is_refused_in_words() -> None:
             ScaffoldConstraint(scaffold, vocabulary, 40)
     with pytest.raises(UnsupportedError, match="language models"), scaffold_kept(object(), "C*"):
         pass
+
+
+def test_where_all_draws_miss_the_bound_molecules_near_the_start_are_scored() -> None:
+    lead = "CC(=O)NC1CCN(Cc2ccccc2)CC1"  # the model writes nothing like it
+    found = molgraph.optimise(Model(model(), targets=()), "qed", search="reinvent", budget=20, batch=16, start=lead,
+                              similarity=0.5, compare=False)  # fmt: skip
+    assert len(found) == 20 and (found.frame["similarity"] >= 0.5).all()
