@@ -23,6 +23,7 @@ from molgraph.chem.trajectory import simulate
 from molgraph.cli.main import app
 from molgraph.data.sources import builtin
 from molgraph.generate.chemvae import ChemVAE
+from molgraph.generate.language import LanguageGenerator
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
 from tests.systems.test_space_complexes import toys
@@ -118,10 +119,17 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     pd.DataFrame(ranks).to_csv(folder / "pairs.csv", index=False)
     generator = ChemVAE(**{**ChemVAE.small, "tokens": "selfies", "epochs": 1, "threads": 1}).fit(few)
     Model(generator, targets=()).save(folder / "jtvae-zinc.mgm")
+    language = LanguageGenerator(**LanguageGenerator.small, threads=1).fit(few)
+    Model(language, targets=()).save(folder / "prior.mgm")
     found = {f"dataset:{name}": str(folder / f"{name}.csv") for name in frames}
     found["dataset:esol"] = found["dataset:chembl2321810"]
     found["dataset:pdbbind_complexes"] = str(folder / "pdbbind_complexes.csv")
-    made = {"dataset:gdb7_3d": "gdb7_3d.sdf", "jtvae-zinc": "jtvae-zinc.mgm", "encoder.mgm": "encoder.mgm"}
+    made = {
+        "dataset:gdb7_3d": "gdb7_3d.sdf",
+        "jtvae-zinc": "jtvae-zinc.mgm",
+        "prior": "prior.mgm",
+        "encoder.mgm": "encoder.mgm",
+    }
     found |= {"NR-AhR": "a", "NR-ER": "b", "SR-ARE": "c"}  # columns
     made |= {name: name for name in ("gin.mgm", "folded.sdf", "open.sdf", "traj.npz", "old.parquet", "library.smi")}
     made |= {"pairs.csv": "pairs.csv"}

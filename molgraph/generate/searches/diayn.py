@@ -44,18 +44,19 @@ BITS = 2048
     ),
 )
 class Diayn(PolicySearch):
-    """``S(x) + weight (log q(z | x) - log p(z)) / log K`` (Eysenbach et al. 2019, equation 3).
+    """``S(x) (1 + weight (log q(z | x) - log p(z)) / log K)``, of Eysenbach et al. 2019, equation 3.
 
     Each text is written for one of ``K`` series, ``z`` uniform: a learned vector of the series is added to the
     embedding of each of its tokens. ``q`` is a perceptron on the fingerprint of the molecule's Bemis-Murcko scaffold
     (of a molecule without rings its own), trained by cross-entropy on what was written. The mean of ``log q(z | x) -
     log p(z)`` is a lower bound of the mutual information of series and scaffold: ``log K`` at most, where every
-    series has scaffolds of its own, and 0 for a model that takes no notice of the series. What is no molecule has
-    the reward 0, and known molecules are learned for a series at random.
+    series has scaffolds of its own, and 0 for a model that takes no notice of the series. The paper has no score;
+    multiplied by it, the reward is of series of good molecules: a sum bought series with molecules of low scores. What
+    is no molecule has the reward 0, and known molecules are learned for a series at random.
 
     Args:
         series: K.
-        weight: of the discriminator's reward, beside scores of 0 to 1.
+        weight: of the discriminator's reward.
         estimator: a registered estimator with its settings.
         kl: weight of the distance from the prior, as ``policy`` has it; the paper's has the entropy instead.
         learning_rate: step size of Adam.
@@ -69,9 +70,9 @@ class Diayn(PolicySearch):
         self,
         *,
         series: Annotated[int, Range(2, 1000)] = 8,
-        weight: NotNegative = 0.5,
+        weight: NotNegative = 1.0,
         estimator: str = "reinforce",
-        kl: NotNegative = 0.0,
+        kl: NotNegative = 0.05,
         learning_rate: Annotated[float, Range(0.0, 1.0, above=True)] = 5e-4,
         steps: Count = 4,
     ) -> None:
@@ -88,11 +89,11 @@ class Diayn(PolicySearch):
         """The vectors of the series and the discriminator, beside the model's weights."""
         super().prepare()
         with torch_settings(None, self.weights_seed):
-            vectors = torch.randn(self.series, self.agent.network.embedding.embedding_dim) / 2
+            vectors = torch.randn(self.series, self.agent.network.embedding.embedding_dim)
             self.q = Perceptron(BITS, 64, self.series)
         self.vectors = torch.nn.Parameter(vectors.to(self.agent.device))
-        self.optimizer.add_param_group({"params": [self.vectors], "lr": self.learning_rate * 10})
-        self.descent = torch.optim.Adam(self.q.parameters(), 1e-3)
+        self.optimizer.add_param_group({"params": [self.vectors], "lr": self.learning_rate})
+        self.descent = torch.optim.Adam(self.q.parameters(), 5e-3)
 
     def write(self, n: int, step: int) -> list[str]:
         """``n`` texts of the agent, each for a series at random."""
@@ -116,8 +117,8 @@ class Diayn(PolicySearch):
         z = torch.from_numpy(self.codes_of(told))
         if self.weight:
             gain = self.information(x, z) / math.log(self.series)
-            paid = np.where(ok, self.weight * gain, 0.0)
-            told = [one._replace(reward=one.reward + float(more)) for one, more in zip(told, paid, strict=True)]
+            paid = np.where(ok, 1 + self.weight * gain, 0.0)
+            told = [one._replace(reward=one.reward * float(more)) for one, more in zip(told, paid, strict=True)]
         if ok.any():
             self.discriminate(x[torch.from_numpy(ok)], z[torch.from_numpy(ok)])
         super().learn(told, step)
