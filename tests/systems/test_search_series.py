@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -56,27 +58,48 @@ def test_the_reward_is_0_for_a_model_that_is_blind_and_log_k_at_most(off: str) -
         assert found.mean() == pytest.approx(wanted, abs=0.05), "held-out texts"
 
 
+class Kept(NamedTuple):
+    """Of 1,000 texts: how often the series is told from the scaffold, mean score, scaffolds of good ones."""
+
+    accuracy: float
+    score: float
+    scaffolds: int
+
+
+@functools.cache
+def kept(weight: float, seed: int, series: int = 4) -> Kept:
+    """After 240 steps, the discriminator's reward from the 80th on.
+
+    Settings are of seeds 0 to 2. With earlier ones (kl 0.02, the reward from the 40th step on, or vectors of twice the
+    size) some models of seeds 10 to 12 and 20 to 22 never found the score, with the reward or without.
+    """
+    search = make_search(f"diayn(series={series}, weight={weight}, delay=80, kl=0.05, learning_rate=0.002)")
+    trained(search, steps=240, seed=seed)
+    z = torch.arange(1000) % series
+    with search.agent.at_work():
+        texts = search.agent.texts(search.agent.draw(1000, 5, search.vectors.detach()[z]))
+    value, (x, ok) = np.nan_to_num(score(texts)), search.describe(texts)
+    right = (search.q(x).argmax(dim=1) == z).numpy()[ok].mean()
+    good = [text for text, one in zip(texts, value, strict=True) if one > 0.5]
+    return Kept(float(right), float(value.mean()), len({*scaffolds(good).values}))
+
+
+SEEDS = (30, 31, 32)  # others than those that it was written with
+
+
 @pytest.mark.system("diayn", rung="works")
-def test_series_have_scaffolds_of_their_own_at_the_same_score(off: str, effect: Effect) -> None:
-    """1,000 texts after 160 steps, beside the same search without the discriminator's reward."""
-    accuracies, ratios, scores, plain = [], [], [], []
-    for seed in range(2):
-        kept = []
-        for weight in (0.0, 0.0 if off else 0.5):
-            search = make_search(f"diayn(series=8, weight={weight}, learning_rate=0.002)")
-            trained(search, steps=160, seed=seed)
-            z = torch.arange(1000) % 8
-            with search.agent.at_work():
-                texts = search.agent.texts(search.agent.draw(1000, 5, search.vectors.detach()[z]))
-            value = np.nan_to_num(score(texts))
-            x, ok = search.describe(texts)
-            right = (search.q(x).argmax(dim=1) == z).numpy()[ok].mean()
-            good = [text for text, one in zip(texts, value, strict=True) if one > 0.5]
-            kept.append((float(right), len({*scaffolds(good).values}), float(value.mean())))
-        accuracies.append(kept[1][0])
-        plain.append(kept[0][0])
-        ratios.append(kept[1][1] / kept[0][1])
-        scores.append(kept[1][2] / kept[0][2])
-    assert np.mean(scores) >= 0.95 and np.mean(ratios) >= 1.5
-    beside = {"without": plain, "scaffolds / those without": ratios, "mean score / that without": scores}
-    effect("series told from the scaffold", accuracies, at_least=0.8, beside=beside)
+def test_series_are_told_from_the_scaffolds_of_new_texts_at_the_same_score(off: str, effect: Effect) -> None:
+    """Four series; the mean score stays within 5% of that without the discriminator's reward."""
+    runs, plain = [kept(0.0 if off else 2.0, seed) for seed in SEEDS], [kept(0.0, seed) for seed in SEEDS]
+    scores = [one.score / other.score for one, other in zip(runs, plain, strict=True)]
+    assert np.mean(scores) >= 0.95
+    beside = {"without": [one.accuracy for one in plain], "mean score / that without": scores}
+    effect("series told from the scaffold", [one.accuracy for one in runs], at_least=0.8, beside=beside)
+
+
+@pytest.mark.system("diayn", rung="works", null="nearness to the prior keeps as many scaffolds without series")
+def test_series_bring_more_scaffolds(off: str, effect: Effect) -> None:
+    runs, plain = [kept(0.0 if off else 2.0, seed) for seed in SEEDS], [kept(0.0, seed) for seed in SEEDS]
+    ratios = [one.scaffolds / other.scaffolds for one, other in zip(runs, plain, strict=True)]
+    beside = {"without": [float(one.scaffolds) for one in plain]}
+    effect("distinct scaffolds / those without the reward", ratios, at_least=1.5, beside=beside)

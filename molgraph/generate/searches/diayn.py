@@ -38,7 +38,7 @@ BITS = 2048
             "place a policy gradient takes, with kl for the entropy",
             off="'diayn(weight=0)'",
             beside=("the same without the discriminator's reward",),
-            command="molgraph optimise prior --search 'diayn(series=4)' --oracle qed -o found.csv",
+            command="molgraph optimise prior --search 'diayn(series=3)' --oracle qed -o found.csv",
             modules=("molgraph.generate.searches.policy", "molgraph.generate.policy"),
         ),
     ),
@@ -61,6 +61,7 @@ class Diayn(PolicySearch):
         kl: weight of the distance from the prior, as ``policy`` has it; the paper's has the entropy instead.
         learning_rate: step size of Adam.
         steps: of the discriminator on each batch.
+        delay: batches before its reward is paid, so that the model learns the score first.
     """
 
     name = "diayn"
@@ -69,15 +70,16 @@ class Diayn(PolicySearch):
     def __init__(
         self,
         *,
-        series: Annotated[int, Range(2, 1000)] = 8,
-        weight: NotNegative = 1.0,
+        series: Annotated[int, Range(2, 1000)] = 4,
+        weight: NotNegative = 2.0,
         estimator: str = "reinforce",
         kl: NotNegative = 0.05,
         learning_rate: Annotated[float, Range(0.0, 1.0, above=True)] = 5e-4,
         steps: Count = 4,
+        delay: Annotated[int, Range(0, 1 << 20)] = 0,
     ) -> None:
         super().__init__(estimator=estimator, kl=kl, learning_rate=learning_rate)
-        self.series, self.weight, self.steps = series, weight, steps
+        self.series, self.weight, self.steps, self.delay = series, weight, steps, delay
 
     def begin(self, generator: Any = None, **how: Any) -> None:
         """As ``Search.begin``."""
@@ -89,7 +91,7 @@ class Diayn(PolicySearch):
         """The vectors of the series and the discriminator, beside the model's weights."""
         super().prepare()
         with torch_settings(None, self.weights_seed):
-            vectors = torch.randn(self.series, self.agent.network.embedding.embedding_dim)
+            vectors = torch.randn(self.series, self.agent.network.embedding.embedding_dim) / 2
             self.q = Perceptron(BITS, 64, self.series)
         self.vectors = torch.nn.Parameter(vectors.to(self.agent.device))
         self.optimizer.add_param_group({"params": [self.vectors], "lr": self.learning_rate})
@@ -115,7 +117,7 @@ class Diayn(PolicySearch):
         """Add the discriminator's reward, train the discriminator, then the agent."""
         x, ok = self.describe(self.agent.texts([one.codes for one in told]))
         z = torch.from_numpy(self.codes_of(told))
-        if self.weight:
+        if self.weight and step >= self.delay:
             gain = self.information(x, z) / math.log(self.series)
             paid = np.where(ok, 1 + self.weight * gain, 0.0)
             told = [one._replace(reward=one.reward * float(more)) for one, more in zip(told, paid, strict=True)]
