@@ -16,8 +16,9 @@ from molgraph.generate.rewards.reward import Reward
 
 @functools.cache
 def model() -> LanguageGenerator:
-    """A small generator, as a search begins with one."""
-    return LanguageGenerator(**LanguageGenerator.small, threads=1).fit(builtin.chembl2321810().take(np.arange(40)))
+    """A small generator, every text of which is a molecule."""
+    made = LanguageGenerator(**LanguageGenerator.small, tokens="selfies", threads=1)
+    return made.fit(builtin.chembl2321810().take(np.arange(40)))
 
 
 @functools.cache
