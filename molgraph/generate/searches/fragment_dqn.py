@@ -46,7 +46,7 @@ class Place(NamedTuple):
             "the last molecule of an episode alone",
             off="fragment_dqn(updates=0)",
             beside=("random assembly",),
-            command="molgraph optimise --search fragment_dqn(fragments=library.smi) --objective qed -o found.csv",
+            command="molgraph optimise --search fragment_dqn --objective qed -o found.csv",
             modules=("molgraph.generate.fragment_q", "molgraph.chem.brics_assembly"),
         ),
     ),

@@ -40,9 +40,9 @@ class Member(NamedTuple):
             "ga-d",
             left_out="the paper's 51 properties: the discriminator reads the descriptors of this library; the limit of "
             "81 is of tokens",
-            off="ga(beta=0)",
+            off="ga(beta=0,population=8)",
             beside=("random SELFIES", "beta 0"),
-            command="molgraph optimise --search ga(beta=50) --objective penalized_logp_zinc -o found.csv",
+            command="molgraph optimise --search 'ga(beta=50,population=8)' --objective penalized_logp_zinc -o found.csv",
             modules=("molgraph.generate.discriminator", "molgraph.chem.selfies_edits"),
         ),
     ),

@@ -32,9 +32,9 @@ CROWD = 4  # proposals for each that is asked for
             "muzero",
             left_out="the learned dynamics, which RDKit replaces exactly, and the policy network: the prior over edits "
             "is uniform",
-            off="mcts(exploration=0)",
+            off="mcts(simulations=30,exploration=0)",
             beside=("random edits",),
-            command="molgraph optimise --search mcts(simulations=30) --objective qed -o found.csv",
+            command="molgraph optimise --search 'mcts(simulations=30)' --objective qed -o found.csv",
             modules=("molgraph.generate.edit_tree", "molgraph.generate.kernel_value"),
         ),
     ),
