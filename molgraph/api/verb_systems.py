@@ -88,8 +88,8 @@ VERBS = (
     Built(
         SystemCard(
             "citynav-multicitynav",
-            left_out="navigation, its recurrent policy and the curriculum by distance: the description of a goal by its "
-            "distances to landmarks stands",
+            left_out="navigation, its recurrent policy and the curriculum by distance: the description of a goal by "
+            "its distances to landmarks stands",
             off="--descriptors landmarks(library.smi,32,0)",
             beside=("ECFP4 of 2,048 bits",),
             part=True,

@@ -35,7 +35,8 @@ class Landmarks:
 
     Args:
         prints: uint8 [L, 2048], bits of the reference molecules.
-        alpha: how fast a landmark fades with distance, which has no unit.
+        alpha: how fast a landmark fades with distance, which has no unit. A small one, under which no single landmark
+            outweighs the others, serves linear models best.
 
     Example:
         >>> rows = Landmarks(morgan(["CCO", "c1ccccc1"]).x, alpha=5.0).vectors(["CCCO", "Cc1ccccc1"]).x
@@ -44,10 +45,10 @@ class Landmarks:
     """
 
     prints: np.ndarray
-    alpha: float = 10.0
+    alpha: float = 0.3
 
     @classmethod
-    def read(cls, file: str, n: Count = 256, alpha: NotNegative = 10.0) -> Self:
+    def read(cls, file: str, n: Count = 256, alpha: NotNegative = 0.3) -> Self:
         """Landmarks drawn from a table: ``n`` different molecules, or all where there are fewer.
 
         Raises:

@@ -42,7 +42,7 @@ class Member(NamedTuple):
             "81 is of tokens",
             off="ga(beta=0,population=8)",
             beside=("random SELFIES", "beta 0"),
-            command="molgraph optimise --search 'ga(beta=50,population=8)' --objective penalized_logp_zinc -o found.csv",
+            command="molgraph optimise --search 'ga(beta=50,population=8)' --objective logp -o found.csv",
             modules=("molgraph.generate.discriminator", "molgraph.chem.selfies_edits"),
         ),
     ),
