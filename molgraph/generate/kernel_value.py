@@ -42,8 +42,9 @@ class KernelValue:
         """float64 [n], of each molecule; each is computed once."""
         fresh = [text for text in dict.fromkeys(smiles) if text not in self.values]
         if fresh:
-            values = np.full(len(fresh), self.mean)
+            values = [self.mean] * len(fresh)
             if len(self.weights):
-                values = values + tanimoto(morgan(fresh).x, self.x).astype(np.float64) @ self.weights
-            self.values.update(zip(fresh, values.tolist(), strict=True))
+                kernel = tanimoto(morgan(fresh).x, self.x).astype(np.float64)
+                values = (self.mean + kernel @ self.weights).tolist()
+            self.values.update(zip(fresh, values, strict=True))
         return np.array([self.values[text] for text in smiles], dtype=np.float64)
