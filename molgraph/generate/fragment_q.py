@@ -32,10 +32,10 @@ class Transition(NamedTuple):
 
 
 class QNetwork:
-    """``Q(s, a) = f(s')`` by ``y = r + gamma max_a' f_target(s'')``, s' being the state that a leads to from s.
+    """``Q(s, a) = f(s')`` by ``y = r + gamma f_target(argmax_s'' f(s''))``, s' being the state that a leads to from s.
 
-    Mnih et al. 2015 (Nature 518:529); actions are read as the states that they lead to, as by Zhou et al. 2019 (MolDQN,
-    Sci. Rep. 9:10752), where the dynamics are known. Priorities are the proportional ones of Schaul et al. 2016
+    Mnih et al. 2015 (Nature 518:529) with double learning (van Hasselt et al. 2016, AAAI, equation 4); actions are read
+    as the states that they lead to, as by Zhou et al. 2019 (MolDQN, Sci. Rep. 9:10752), where the dynamics are known. Priorities are the proportional ones of Schaul et al. 2016
     (equation 1) without weights of importance: a transition is drawn by the 0.6th power of its last error, and a new
     one like the largest.
 
@@ -86,10 +86,15 @@ class QNetwork:
         choices = torch.from_numpy(np.concatenate([t.choices for t in batch])).float()
         of = torch.tensor([row for row, t in enumerate(batch) for _ in t.choices], dtype=torch.int64)
         with torch.no_grad():
-            after = self.target(choices)[:, 0] if len(choices) else choices.new_zeros(0)
-            best = torch.full((len(batch),), -torch.inf).scatter_reduce(0, of, after, "amax")
-            ended = torch.tensor([not len(t.choices) for t in batch])
-            y = torch.tensor([t.reward for t in batch]) + self.gamma * torch.where(ended, 0.0, best)
+            y = torch.tensor([t.reward for t in batch])
+            if len(choices):
+                online = self.network(choices)[:, 0]
+                best = torch.full((len(batch),), -torch.inf).scatter_reduce(0, of, online, "amax")
+                first = torch.full((len(batch),), len(choices)).scatter_reduce(
+                    0, of[online == best[of]], (online == best[of]).nonzero()[:, 0], "amin"
+                )
+                goes_on = first < len(choices)
+                y[goes_on] += self.gamma * self.target(choices[first[goes_on]])[:, 0]
         q = self.network(torch.from_numpy(np.stack([t.state for t in batch])).float())[:, 0]
         self.optimizer.zero_grad()
         F.smooth_l1_loss(q, y).backward()

@@ -26,7 +26,8 @@ class KernelValue:
 
     def __init__(self, ridge: float = 0.1) -> None:
         self.ridge, self.mean = ridge, 0.0
-        self.x, self.weights = np.zeros((0, 2048), np.uint8), np.zeros(0)
+        self.x: np.ndarray = np.zeros((0, 2048), np.uint8)
+        self.weights: np.ndarray = np.zeros(0)
         self.values: dict[str, float] = {}
 
     def fit(self, smiles: Sequence[str], y: Sequence[float]) -> KernelValue:
@@ -44,7 +45,7 @@ class KernelValue:
         if fresh:
             values = [self.mean] * len(fresh)
             if len(self.weights):
-                kernel = tanimoto(morgan(fresh).x, self.x).astype(np.float64)
-                values = (self.mean + kernel @ self.weights).tolist()
+                near = np.asarray(tanimoto(morgan(fresh).x, self.x), dtype=np.float64)
+                values = (self.mean + near @ self.weights).tolist()
             self.values.update(zip(fresh, values, strict=True))
         return np.array([self.values[text] for text in smiles], dtype=np.float64)

@@ -24,7 +24,7 @@ from molgraph.generate.searches.search import Proposals, Search
 
 BITS = 1024
 DRAWS = 300  # molecules whose fragments are taken where no table is named
-LEAST = 0.05  # share of random actions at the end
+LEAST = 0.01  # share of random actions at the end
 
 
 class Place(NamedTuple):
@@ -59,14 +59,14 @@ class FragmentDQN(Search):
     position with hydrogen. Every state is a molecule once its positions are closed. Q reads the state that an action
     leads to: its ECFP4 of 1,024 bits, open positions among its atoms, and the steps left. The reward is the score of
     the molecule at the end, scaled by those so far. Q is learned from replayed episodes
-    (``molgraph.generate.fragment_q``); the share of random actions falls from 1 to 0.05 over ``explore`` episodes.
+    (``molgraph.generate.fragment_q``); the share of random actions falls from 1 to 0.01 over ``explore`` episodes.
 
     An episode begins at the largest fragment of one of the starts, without them at any fragment.
 
     Args:
         fragments: a table of molecules, best known actives, whose fragments are attached; draws if not given.
         steps: actions of an episode.
-        explore: episodes after which actions are random no more often than 0.05.
+        explore: episodes after which actions are random no more often than 0.01.
         choices: attachments among which each step chooses, drawn at random.
         updates: of the network for each molecule that was scored.
         gamma: discount of a step.
@@ -89,8 +89,8 @@ class FragmentDQN(Search):
         fragments: str = "",
         steps: Annotated[int, Range(1, 100)] = 8,
         explore: Count = 100,
-        choices: Count = 10,
-        updates: Annotated[int, Range(0, 10_000)] = 4,
+        choices: Count = 16,
+        updates: Annotated[int, Range(0, 10_000)] = 8,
         gamma: Probability = 1.0,
         width: Width = 128,
         most: Annotated[int, Range(2, 10_000)] = 200,
