@@ -28,7 +28,7 @@ def brics_fragments(smiles: Sequence[str], most: int = 200) -> list[str]:
 
     Example:
         >>> brics_fragments(["CCC(=O)Nc1ccccc1", "CC(=O)Nc1ccccc1"])
-        ['[16*]c1ccccc1', '[1*]C(=O)CC', '[1*]C(C)=O', '[5*]N[5*]']
+        ['[1*]C(=O)CC', '[1*]C(C)=O', '[16*]c1ccccc1', '[5*]N[5*]']
     """
     counts = Counter[str]()
     with quiet():
@@ -86,7 +86,7 @@ def close(state: str, n: int = 1) -> str:
 
     Example:
         >>> close("[5*]Nc1cc([16*])ccc1"), close("[9*]n1cccc1")
-        ('Nc1cccc([16*])c1', 'c1cc[nH]c1')
+        ('[16*]c1cccc(N)c1', 'c1cc[nH]c1')
     """
     mol = Chem.RWMol(_read(state))
     for atom in _open(mol)[:n]:
@@ -113,7 +113,7 @@ def heavy_atoms(state: str) -> int:
         >>> heavy_atoms("[5*]Nc1cc([16*])ccc1")
         7
     """
-    return int(_read(state).GetNumHeavyAtoms()) - len(open_labels(state))
+    return int(_read(state).GetNumHeavyAtoms())
 
 
 @lru_cache(maxsize=20_000)

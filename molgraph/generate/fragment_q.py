@@ -35,9 +35,9 @@ class QNetwork:
     """``Q(s, a) = f(s')`` by ``y = r + gamma f_target(argmax_s'' f(s''))``, s' being the state that a leads to from s.
 
     Mnih et al. 2015 (Nature 518:529) with double learning (van Hasselt et al. 2016, AAAI, equation 4); actions are read
-    as the states that they lead to, as by Zhou et al. 2019 (MolDQN, Sci. Rep. 9:10752), where the dynamics are known. Priorities are the proportional ones of Schaul et al. 2016
-    (equation 1) without weights of importance: a transition is drawn by the 0.6th power of its last error, and a new
-    one like the largest.
+    as the states that they lead to, as by Zhou et al. 2019 (MolDQN, Sci. Rep. 9:10752), where the dynamics are known.
+    Priorities are the proportional ones of Schaul et al. 2016 (equation 1) without weights of importance: a transition
+    is drawn by the 0.6th power of its last error, and a new one like the largest.
 
     Args:
         d: width of a state.
