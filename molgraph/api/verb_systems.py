@@ -101,6 +101,22 @@ VERBS = (
     ),
     Built(
         SystemCard(
+            "citynav-multicitynav",
+            left_out="navigation, its recurrent policy and the curriculum by distance: the description of a goal by "
+            "its distances to landmarks stands",
+            off="--descriptors landmarks(library.smi,32,0)",
+            beside=("ECFP4 of 2,048 bits",),
+            part=True,
+        ),
+        "option",
+        "--descriptors",
+        "molgraph.embed.landmarks",
+        "Mirowski et al. 2018, NeurIPS",
+        "molgraph train dataset:chembl2321810 -m linear -s params.features=vectors "
+        "--descriptors 'landmarks(library.smi,32)'",
+    ),
+    Built(
+        SystemCard(
             "nerfies",
             left_out="the radiance field, the network and the latents of the deformation; bands that open in training",
             off="--straight",

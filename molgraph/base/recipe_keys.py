@@ -138,8 +138,8 @@ class ModelSection(Section):
     descriptors: Annotated[
         Name | None,
         Option(
-            "An encoder's file (.mgm), whose vectors a forest, linear, xgboost or maplight reads beside its own "
-            "features; for a graph model rdkit or none.",
+            "An encoder's file (.mgm) or landmarks(FILE, N), whose vectors a forest, linear, xgboost or maplight "
+            "reads beside its own features; for a graph model rdkit or none.",
             "FILE",
         ),
     ] = None

@@ -151,6 +151,7 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
     words = [
         word if before == "-o" else tables.get(word, word) for before, word in zip(["", *words], words, strict=False)
     ]
+    words = [word.replace("(library.smi", f"({tables['library.smi']}") for word in words]  # within a part
     if words[0] == "study":
         part = read_part(words[1])
         settings = {**registry.get("study", part.name).small, **part.settings}

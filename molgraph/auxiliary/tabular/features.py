@@ -13,7 +13,7 @@ from molgraph.auxiliary.tabular.table_featuriser import DESCRIPTORS, Choice, Tab
 from molgraph.base.errors import BadValueError, DamagedModelError, MissingColumnError, ModelFileError, UsageError
 from molgraph.base.paths import store_folder
 from molgraph.data.table import UNREADABLE, Table
-from molgraph.embed.encoder import MoleculeEncoder
+from molgraph.embed.landmarks import VectorSource, restore_vectors
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Features:
         extra: names of the table's own feature columns.
         fill: float32 [columns that are not bits or counts]: the training rows' median of each, put where a value is
             missing or not finite.
-        encoder: gives each molecule a vector, whose columns stand behind those of the choice; None for none.
+        encoder: or landmarks; gives each molecule a vector, whose columns stand behind those of the choice.
 
     Raises:
         UnknownNameError: an unknown choice.
@@ -57,7 +57,7 @@ class Features:
     n_bits: int
     extra: tuple[str, ...] = ()
     fill: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
-    encoder: MoleculeEncoder | None = None
+    encoder: VectorSource | None = None
 
     def __post_init__(self) -> None:
         featurisers_of(self.choice, self.radius, self.n_bits)
@@ -128,7 +128,7 @@ class Features:
         try:
             own = cls(meta["choice"], int(meta["radius"]), int(meta["n_bits"]), tuple(meta["extra"]), fill)
             if "encoder" in meta:
-                own = replace(own, encoder=MoleculeEncoder.from_state(encoder or {}, meta["encoder"]))
+                own = replace(own, encoder=restore_vectors(encoder or {}, meta["encoder"]))
             known = list(meta["descriptors"]) == own.meta()["descriptors"]
         except (KeyError, TypeError, ValueError, UsageError) as error:
             words = f"the model's features are not whole: {error}"

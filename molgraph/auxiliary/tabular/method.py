@@ -22,7 +22,7 @@ from molgraph.base.finite import check_finite
 from molgraph.data.labels import check_targets
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of, restore_unlearned, targets_from_json
-from molgraph.embed.encoder import MoleculeEncoder
+from molgraph.embed.landmarks import read_vectors, without_folder
 from molgraph.train.archive import refused
 from molgraph.train.outputs import ClassWeights, class_tables
 
@@ -87,7 +87,7 @@ class TabularMethod(Method):
             hint = "-s params.features=morgan+descriptors reads RDKit's; --descriptors FILE.mgm an encoder's vectors"
             raise BadValueError(f"{self.name} reads no descriptors of the name 'rdkit'", hint=hint)
         if self.descriptors != "none":
-            encoder = MoleculeEncoder.load(self.descriptors)
+            encoder = read_vectors(self.descriptors)
         return Features(self.features, self.radius, self.n_bits, encoder=encoder)
 
     @abstractmethod
@@ -171,7 +171,7 @@ class TabularMethod(Method):
             arrays |= {} if model is None else {f"target_{j}.{name}": array for name, array in model.arrays().items()}
         meta = described(self, fitted.targets, fitted.unlearned)
         if "descriptors" in meta["params"]:  # no folder of this machine
-            meta["params"]["descriptors"] = Path(self.descriptors).name
+            meta["params"]["descriptors"] = without_folder(self.descriptors)
         return State(arrays, meta | {"features": fitted.features.meta(), "notes": list(self.notes)})
 
     @classmethod
