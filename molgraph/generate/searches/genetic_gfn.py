@@ -14,7 +14,6 @@ from molgraph.base.seeds import generator
 from molgraph.generate.searches.graph_ga import breed
 from molgraph.generate.searches.policy import Written
 from molgraph.generate.searches.reinvent import Memory, Reinvent
-from molgraph.generate.searches.search import Proposals
 
 
 class RankedMemory(Memory):
@@ -88,15 +87,10 @@ class GeneticGFN(Reinvent):
         """An empty memory, by rank."""
         return RankedMemory(self.memory, self.rank)
 
-    def ask(self, n: int, step: int) -> Proposals:
+    def write(self, n: int, step: int) -> list[str]:
         """Draws of the model, and children of the memory."""
-        with self.agent.at_work():
-            if self.told:
-                self.learn(self.told, step)
-                self.told = []
-            children = self.bred(round(self.children * n), step)
-            texts = [*self.write(n - len(children), step), *children]
-        return Proposals(texts, np.zeros(len(texts)))
+        children = self.bred(round(self.children * n), step)
+        return [*super().write(n - len(children), step), *children]
 
     def bred(self, n: int, step: int) -> list[str]:
         """``n`` children at most of the memory's molecules."""

@@ -62,7 +62,7 @@ class Memory:
             left_out="a surrogate in the place of the oracle; its error on what it selects is measured by the check",
             off="reinvent(replay=0)",
             beside=("no replay", "a forest's error on the molecules that it selects"),
-            command="molgraph optimise --search 'reinvent(replay=24)' --objective qed -o found.csv",
+            command="molgraph optimise prior --search 'reinvent(replay=24)' --objective qed -o found.csv",
             modules=("molgraph.generate.searches.policy",),
         ),
     ),
