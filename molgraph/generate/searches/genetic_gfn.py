@@ -79,7 +79,7 @@ class GeneticGFN(Reinvent):
         how = f"trajectory-balance(beta={beta!r}, kl={kl!r})"
         super().__init__(estimator=how, memory=memory, learning_rate=learning_rate)
         self.beta, self.children, self.passes, self.rank = beta, children, passes, rank
-        self.kl_prior, self.mutation_rate = kl, mutation_rate
+        self.mutation_rate = mutation_rate
 
     best: RankedMemory
 
