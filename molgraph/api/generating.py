@@ -28,6 +28,7 @@ from molgraph.generate.generated import Generated, judge
 from molgraph.generate.scaffold_constraint import scaffold_kept
 from molgraph.train import training_molecules
 from molgraph.train.model import Model
+from molgraph.train.modelfile import load_start
 from molgraph.train.training_molecules import molecule_hashes
 
 TOGETHER = 2.0  # seconds of drawing, after which what was drawn is read
@@ -70,7 +71,9 @@ def train_generator(
     config = generator_recipe(recipe, corpus_keywords(GENERATOR_KEYWORDS, options, data, params))
     model, table = learn_corpus(data, config, make_generator(config), "a generator of molecules", workdir)
     columns = [table.with_entities([each.name]) for each in table.entities]  # of pairs, each of the two molecules
-    model.trained_on = training_molecules.distinct(np.concatenate([molecule_hashes(each) for each in columns]))
+    before = None if config.model.init is None else load_start(config.model.init).trained_on
+    hashes = [*map(molecule_hashes, columns), *([] if before is None else [before])]
+    model.trained_on = training_molecules.distinct(np.concatenate(hashes))
     return model
 
 
@@ -92,9 +95,16 @@ def make_generator(config: RunConfig) -> Generator:
     changed = {key for key in told.model_fields_set if getattr(told, key) != getattr(DEFAULTS, key)}
     if idle := sorted(changed - {*options, "seed"}):
         logger.warning("%s has no %s: not used", name, " and no ".join(idle))
-    params = options | config.model.params
+    start = None if config.model.init is None else load_start(config.model.init).method
+    if start is not None and (not getattr(cls, "shape", ()) or not isinstance(start, cls)):
+        words = f"{name} cannot start from {config.model.init}, which holds a {start.model_name}"
+        raise UnsupportedError(words, hint="language models start from language models: -m language --init prior")
+    theirs = {} if start is None else {key: start.get_params()[key] for key in cls.shape}
+    params = options | theirs | config.model.params
     check_params(cls, params, owner=name)
     made = cls(**params)
+    if start is not None:
+        made.start_from(start)
     getattr(made, "check", made.check_params)()
     return made
 

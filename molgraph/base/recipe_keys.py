@@ -276,6 +276,9 @@ FINETUNE_KEYWORDS["objective"] = _objective
 PRETRAIN_KEYWORDS["objective"] = replace(_objective, default=PRETRAIN_OBJECTIVE)
 
 #: those that a generator has, which reads molecules alone
-_NOT_GENERATOR = ("targets", "sequence", "geometry", "reaction", "inputs", "init", "store", "objective", "views")
+_NOT_GENERATOR = ("targets", "sequence", "geometry", "reaction", "inputs", "store", "objective", "views")
 GENERATOR_KEYWORDS = {name: each for name, each in PRETRAIN_KEYWORDS.items() if name not in _NOT_GENERATOR}
 GENERATOR_KEYWORDS["model"] = replace(KEYWORDS["model"], default="language")
+_START = "A language model (.mgm, or prior) to start from: its settings, its alphabet and its weights."
+_init = KEYWORDS["init"]
+GENERATOR_KEYWORDS["init"] = replace(_init, option=replace(_init.option, help=_START))

@@ -12,12 +12,19 @@ import numpy as np
 
 from molgraph.base.seeds import generator
 
+BLOCK = 16  # batches among which rows are sorted by length
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 def batch_order(
-    n: int, batch_size: int, *, seed: int | None = None, epoch: int = 0, least: int = 1
+    n: int,
+    batch_size: int,
+    *,
+    seed: int | None = None,
+    epoch: int = 0,
+    least: int = 1,
+    length: np.ndarray | None = None,
 ) -> list[np.ndarray]:
     """Which rows each batch of an epoch has.
 
@@ -28,6 +35,8 @@ def batch_order(
         epoch: the epoch's number; the same (seed, epoch) gives the same batches, so that a run resumed in
             the middle of an epoch goes on with ``batch_order(...)[position:]``.
         least: rows that a batch needs; a last one with fewer joins the one before it.
+        length: int [n], the length of each row, where a batch is padded to its longest: rows of like length then come
+            together. Of shuffled rows those of every 16 batches are sorted, and the batches shuffled once more.
 
     Returns:
         int64 row numbers, a list of batches.
@@ -37,14 +46,21 @@ def batch_order(
         [[0, 1], [2, 3], [4]]
         >>> [b.tolist() for b in batch_order(5, 2, least=2)]
         [[0, 1], [2, 3, 4]]
+        >>> [b.tolist() for b in batch_order(4, 2, length=np.array([9, 1, 8, 2]))]
+        [[1, 3], [2, 0]]
     """
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}, expected at least 1")
-    rows = np.arange(n) if seed is None else generator(seed, "order", epoch).permutation(n)
+    rng = None if seed is None else generator(seed, "order", epoch)
+    rows = np.arange(n) if rng is None else rng.permutation(n)
+    if length is not None:
+        block = np.arange(n) // (BLOCK * batch_size) if rng is not None else np.zeros(n, np.int64)
+        rows = rows[np.lexsort((length[rows], block))]
     starts = list(range(0, n, batch_size))
     if len(starts) > 1 and n - starts[-1] < least:
         starts.pop()
-    return [rows[a:b] for a, b in pairwise([*starts, n])] if n else []
+    batches = [rows[a:b] for a, b in pairwise([*starts, n])] if n else []
+    return [batches[i] for i in rng.permutation(len(batches))] if rng is not None and length is not None else batches
 
 
 def make_ahead(pieces: Sequence[T], make: Callable[[T], R], ahead: int = 3) -> Iterator[R]:

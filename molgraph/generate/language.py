@@ -85,6 +85,7 @@ class LanguageGenerator(NetworkGenerator):
     """
 
     name = "language"
+    shape = ("d_embedding", "d_hidden", "n_layers", "sequence", "cell", "tokens", "condition", "max_length")
     constraint: ScaffoldConstraint | None = None  # that what it writes has a scaffold
     want: Mapping[str, float] | None = None  # properties that what it writes should have
     values: np.ndarray | None = None  # those of the molecules that are learned from
@@ -119,8 +120,9 @@ class LanguageGenerator(NetworkGenerator):
 
     def read(self, table: Table, valid: Table | None) -> Corpus:
         """The tokens of both tables; molecules of ``valid`` that have others are passed over."""
-        texts, notes = learnable_texts(table, self.max_length, tokens=self.tokens)
-        vocabulary = tuple(sorted({token for text in texts for token in text}))
+        known = None if self.start is None else self.start.vocabulary
+        texts, notes = learnable_texts(table, self.max_length, known, self.tokens)
+        vocabulary = known or tuple(sorted({token for text in texts for token in text}))
         held = [] if valid is None else learnable_texts(valid, self.max_length, vocabulary, self.tokens)[0]
         train, judged = (samples_of(part, vocabulary, self.condition, self.tokens) for part in (texts, held))
         self.values = train.extra

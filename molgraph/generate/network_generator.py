@@ -16,7 +16,7 @@ from torch import nn
 from molgraph.base import registry
 from molgraph.base.contracts import Generator, State
 from molgraph.base.cores import cores
-from molgraph.base.errors import DamagedModelError, NotFittedError
+from molgraph.base.errors import ConflictError, DamagedModelError, NotFittedError
 from molgraph.base.options import fill, keywords
 from molgraph.base.parts import with_older
 from molgraph.base.recipe_keys import TrainingSection
@@ -25,7 +25,7 @@ from molgraph.chem.tokens import is_vocabulary
 from molgraph.data.table import Table
 from molgraph.train.archive import refused
 from molgraph.train.callback import as_trained, make_callbacks
-from molgraph.train.checkpoint import fingerprint
+from molgraph.train.checkpoint import digest, fingerprint
 from molgraph.train.engine import fit_network
 from molgraph.train.objective import Objective
 from molgraph.train.optimizers import check_optimizer
@@ -79,6 +79,8 @@ class NetworkGenerator(Generator):
     gradient_descent = True
     fitted: Fitted | None = None
     best_epoch: int | None = None
+    shape: tuple[str, ...] = ()  # hyper-parameters that one that starts from another takes from it; none: it cannot
+    start: Fitted | None = None
 
     if TYPE_CHECKING:  # the options
 
@@ -140,9 +142,13 @@ class NetworkGenerator(Generator):
         for note in (*corpus.notes, *([NO_VALID] if corpus.valid is None else [])):
             logger.info(note)
         recipe = {name: value for name, value in self.get_params().items() if name not in self.run_only}
+        if self.start is not None:
+            recipe["start"] = digest([*stored_weights(self.start.network).values()])
         prints = fingerprint(recipe=recipe, data=list(corpus.content[0]), split=list(corpus.content[1]))
         with torch_settings(self.threads, derive(self.seed, "weights")):
             network, objective = self.build(corpus.vocabulary), self.objective(corpus.vocabulary)
+            if self.start is not None:
+                self._begin(network, self.start.network)
             how = (corpus.train, corpus.valid, self.get_params(), prints)
             self.curves, self.best_epoch, _ = fit_network(
                 network, objective, *how, workdir=workdir, label=f"training {self.name}"
@@ -150,6 +156,17 @@ class NetworkGenerator(Generator):
         self.fitted = Fitted(network.eval(), corpus.vocabulary)
         self.notes = (*corpus.notes, *([NO_VALID] if corpus.valid is None else []))
         return self
+
+    def start_from(self, other: NetworkGenerator) -> None:
+        """Begin ``fit`` with the alphabet and the weights of another, whose ``shape`` it has."""
+        self.start = other.ready()
+
+    def _begin(self, network: nn.Module, start: nn.Module) -> None:
+        try:
+            network.load_state_dict(start.state_dict())
+        except RuntimeError as error:
+            words = f"the weights to start from do not fit: {str(error).splitlines()[-1].strip()}"
+            raise ConflictError(words, hint=f"leave {', '.join(self.shape)} out: they are those of the start") from error
 
     def ready(self) -> Fitted:
         """What was learned; raises ``NotFittedError`` before ``fit``."""

@@ -15,7 +15,7 @@ from molgraph.base.errors import UnsupportedError
 from molgraph.base.registry import get, names
 from molgraph.nn.sequence import make_sequence
 from molgraph.train.objective import Loss, Objective, StepState
-from molgraph.train.samples import Sample
+from molgraph.train.samples import Sample, Samples
 
 EDGE = 0  # the code of a text's start and end
 PAD = -100  # a target that does not count
@@ -65,6 +65,10 @@ class NextToken(Objective):
     """Cross-entropy of each next token and of the end, given the tokens before: the mean over tokens."""
 
     labelled = False
+
+    def lengths(self, samples: Samples) -> np.ndarray:
+        """The tokens of each text."""
+        return np.diff(samples.stores[0].levels["token"].offsets)[samples.graph[:, 0]]
 
     def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
         """Sum of the cross-entropies of a batch's tokens and ends."""

@@ -18,8 +18,7 @@ def learnable_texts(
     Args:
         table: one column of molecules.
         max_length: tokens of a molecule, at most.
-        known: the vocabulary of a training part, for a validation part: molecules with other tokens are passed over,
-            and none need be left. None takes any token.
+        known: an alphabet: molecules with other tokens are passed over, and none need be left. None takes any token.
         tokens: the alphabet, ``smiles`` or ``selfies``; molecules are written as they are, in no canonical order.
 
     Raises:
@@ -44,7 +43,9 @@ def learnable_texts(
         f"over {max_length} tokens": len(texts) - len(kept),
     }
     if known is not None:
-        return [text for text in kept if {*text} <= {*known}], ()
+        there = [text for text in kept if {*text} <= {*known}]
+        outside = len(kept) - len(there)
+        return there, (f"rows that are not learned from: {outside:,} (tokens that the alphabet lacks)",) * bool(outside)
     if not kept:
         raise EmptyError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
     return kept, tuple(f"rows that are not learned from: {n:,} ({why})" for why, n in passed.items() if n)

@@ -103,7 +103,8 @@ class Fit:
     def _epoch(self) -> Iterator[tuple[float, int]]:
         """Train on what is left of this epoch; a batch's sum of losses and number of labels after each step."""
         now, seed, least = self.progress, self.plan.seed, self.plan.least_rows
-        order = batch_order(len(self.train), self.how.batch_size, seed=seed, epoch=now.epoch, least=least)
+        how: dict[str, Any] = {"seed": seed, "epoch": now.epoch, "least": least}
+        order = batch_order(len(self.train), self.how.batch_size, length=self.objective.lengths(self.train), **how)
         self.learner.train()
         self.phases.enter(now.epoch)
 
@@ -210,7 +211,8 @@ class Fit:
         step = (self.progress.epoch + 1) * self.steps - 1
         state = StepState(step, self.total_steps, self.progress.epoch, training=False)
         judged = self.judged
-        order = judged.turns() if judged else batch_order(len(valid), VALID_BATCH, least=self.plan.least_rows)
+        how: dict[str, Any] = {"least": self.plan.least_rows, "length": self.objective.lengths(valid)}
+        order = judged.turns() if judged else batch_order(len(valid), VALID_BATCH, **how)
         pieces = [*enumerate(order)][self.fabric.global_rank :: self.fabric.world_size]
 
         def make(piece: tuple[int, np.ndarray]) -> Sample:

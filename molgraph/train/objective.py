@@ -166,6 +166,10 @@ class Objective(nn.Module):
         """
         return None
 
+    def lengths(self, samples: Samples) -> np.ndarray | None:
+        """int [n], the length of each row where a batch is padded to its longest; None, as by default, elsewhere."""
+        return None
+
     @abstractmethod
     def forward(self, network: Any, batch: Any, state: StepState) -> Loss:
         """The loss of a batch."""
