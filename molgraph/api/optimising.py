@@ -61,6 +61,7 @@ def optimise(
     temperature: float | None = None,
     device: str | None = None,
     threads: int | None = None,
+    precision: str | None = None,
     journal: str | Path | None = None,
     report: str | Path | None = None,
     objective: Any = None,
@@ -104,6 +105,8 @@ def optimise(
         params: the search's own parameters.
         temperature: of decoding; the model's own if not given.
         device, threads: where the generator runs.
+        precision: ``float32``, or ``bfloat16``, with which a language model trains 1.6 times as fast on processors that
+            have it; the model's own if not given.
         journal: a file that keeps the calls, so that the same call goes on after a kill, and searches by the same
             oracle share them. A function needs a version for it: ``FunctionOracle(function, version="1")``.
         report: an HTML page to write.
@@ -148,7 +151,8 @@ def optimise(
     try:
         kept.enter_context(scaffold_kept(generator, scaffold))
         if generator is not None:
-            set_running(generator, {"temperature": temperature, "device": device, "threads": threads})
+            running = {"temperature": temperature, "device": device, "threads": threads, "precision": precision}
+            set_running(generator, running)
         try:
             told = None if given is None else value_known(calls, given, preset)
             run_search(generator, calls, made, starts=starts, known=told, rewards=terms, proposed=proposed, **how)

@@ -15,6 +15,7 @@ from molgraph.base.errors import ConflictError, UnsupportedError
 from molgraph.data.standardise import standardise
 from molgraph.embed.encoder import encoder_model
 from molgraph.embed.heads import CodeBy, aligned, coded, save_code
+from molgraph.generate.network_generator import NetworkGenerator
 from molgraph.train.forces import check_energy, table_forces
 from molgraph.train.inference import FittedNetworks
 from molgraph.train.method import GraphMethod
@@ -214,5 +215,5 @@ def set_running(method: Trainable, running: Mapping[str, Any]) -> None:
     given = {name: value for name, value in running.items() if value is not None}
     for part in method.with_members:
         part.set_params(**{name: value for name, value in given.items() if name in part.param_names()})
-        if isinstance(part, GraphMethod):
+        if isinstance(part, GraphMethod | NetworkGenerator):
             part.check()  # now, not at the first prediction

@@ -57,7 +57,7 @@ def model_path(name: str | os.PathLike[str]) -> Path:
         ('mine.mgm', 'jtvae-zinc.mgm')
     """
     given, known = Path(name), model_names()
-    if given.exists() or given.name != str(name):
+    if given.is_file() or given.name != str(name):
         return given
     if given.name in known:
         return shipped_dir("pipelines") / "models" / f"{name}.mgm"

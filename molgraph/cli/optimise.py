@@ -56,6 +56,9 @@ def optimise(
     report: Annotated[Path | None, option("FILE", "An html page with drawn molecules and curves.")] = None,
     device: Device = None,
     threads: Threads = None,
+    precision: Annotated[
+        str | None, option("TYPE", "float32, or bfloat16 to train faster; the model's own if not given.")
+    ] = None,
 ) -> None:
     """Search for molecules that are better by an oracle.
 
@@ -101,7 +104,7 @@ def optimise(
         model, oracle, search=search, budget=budget, start=start or (), similarity=similarity, scaffold=scaffold,
         known=known, reward=reward, reference=reference, max_distance=max_distance, control=control, compare=compare,
         batch=batch, diversity=diversity, seconds=seconds, params=params, seed=seed, temperature=temperature,
-        device=device, threads=threads, journal=journal, report=report,
+        device=device, threads=threads, precision=precision, journal=journal, report=report,
     )  # fmt: skip
     found.save(out)
     if found.interrupted:

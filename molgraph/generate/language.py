@@ -25,7 +25,7 @@ from molgraph.data.featurize_vocabulary import token_store
 from molgraph.data.table import Table
 from molgraph.generate.conditions import Conditions, check_condition, properties
 from molgraph.generate.network_generator import OPTIONS, Corpus, NetworkGenerator
-from molgraph.generate.next_token import LanguageNetwork, NextToken, draw_codes, until_end
+from molgraph.generate.next_token import LanguageNetwork, NextToken, draw_codes, sampling_copy, until_end
 from molgraph.generate.policy import Policy
 from molgraph.generate.scaffold_constraint import ScaffoldConstraint
 from molgraph.generate.smiles_tokens import learnable_texts
@@ -154,10 +154,12 @@ class LanguageGenerator(NetworkGenerator):
         written, vocabulary = alphabet(self.tokens), self.ready().vocabulary
         first = [code for code, token in enumerate(vocabulary, 1) if written.begins(token)]
         first = first if len(first) < len(vocabulary) else []
+        copy: Any = None
         with bar("generating", n) as line:
             for start in range(0, n, TOGETHER):
                 uniform = generator(seed, "sample", start // TOGETHER).random((TOGETHER, self.max_length))
                 with self.at_work() as (network, _):
+                    network = copy = copy or sampling_copy(network, self.precision)
                     device = network.scores.bias.device
                     rows = network.sequence.rows
                     limit = self.constraint and self.constraint.begin(TOGETHER, derive(seed, start // TOGETHER))

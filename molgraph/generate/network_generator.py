@@ -166,7 +166,9 @@ class NetworkGenerator(Generator):
             network.load_state_dict(start.state_dict())
         except RuntimeError as error:
             words = f"the weights to start from do not fit: {str(error).splitlines()[-1].strip()}"
-            raise ConflictError(words, hint=f"leave {', '.join(self.shape)} out: they are those of the start") from error
+            raise ConflictError(
+                words, hint=f"leave {', '.join(self.shape)} out: they are those of the start"
+            ) from error
 
     def ready(self) -> Fitted:
         """What was learned; raises ``NotFittedError`` before ``fit``."""

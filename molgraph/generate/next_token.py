@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -67,8 +68,8 @@ class NextToken(Objective):
     labelled = False
 
     def lengths(self, samples: Samples) -> np.ndarray:
-        """The tokens of each text."""
-        return np.diff(samples.stores[0].levels["token"].offsets)[samples.graph[:, 0]]
+        """The tokens of each text and its end."""
+        return np.diff(samples.stores[0].levels["token"].offsets)[samples.graph[:, 0]] + 1
 
     def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
         """Sum of the cross-entropies of a batch's tokens and ends."""
@@ -99,6 +100,16 @@ def shifted(code: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
     given = pad_sequence([torch.cat([edge, text]) for text in texts], batch_first=True, padding_value=EDGE)
     target = pad_sequence([torch.cat([text, edge]) for text in texts], batch_first=True, padding_value=PAD)
     return given, target
+
+
+def sampling_copy(network: Any, precision: str) -> Any:
+    """The network; at bfloat16 a copy with weights of that type, which are then not converted at each token.
+
+    Sequence layers whose weights need float32 (``lower_weights``) stay as they are.
+    """
+    if precision != "bfloat16" or not network.sequence.lower_weights:
+        return network
+    return deepcopy(network).to(torch.bfloat16)
 
 
 def draw_codes(

@@ -18,7 +18,7 @@ from molgraph.base.seeds import generator as random_numbers
 from molgraph.chem.tokens import alphabet
 from molgraph.generate.distinct import DistinctTexts, draw_distinct
 from molgraph.generate.network_generator import NetworkGenerator
-from molgraph.generate.next_token import PAD, draw_codes, shifted, until_end
+from molgraph.generate.next_token import PAD, draw_codes, sampling_copy, shifted, until_end
 from molgraph.train.runtime import resolve_device, torch_settings
 
 TOGETHER = 256  # texts that go through the network at once
@@ -98,17 +98,18 @@ class Policy:
 
     def stepper(self, condition: Float[Tensor, "n d"] | None) -> tuple[Callable[..., Any], Callable[..., Any]]:
         """The step from token to token, and the choice of some texts' states, which hold their conditions too."""
+        network = sampling_copy(self.network, self.precision)
         if condition is None:
-            return self.network, self.network.sequence.rows
+            return network, network.sequence.rows
         first = condition.to(self.device)
 
         def step(token: Tensor, state: Any) -> tuple[Tensor, Any]:
             before, own = (None, first) if state is None else state
-            scores, after = self.network(token, before, own)
+            scores, after = network(token, before, own)
             return scores, (after, own)
 
         def rows(state: Any, index: Tensor) -> Any:
-            return self.network.sequence.rows(state[0], index), state[1][index]
+            return network.sequence.rows(state[0], index), state[1][index]
 
         return step, rows
 

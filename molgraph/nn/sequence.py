@@ -22,8 +22,9 @@ class SequenceLayers(nn.Module):
     Tokens stand at the first places of a row, padding behind them, which changes no token's state. ``causal`` says
     that a state depends on its own token and those before it alone: such layers can write. They go on from the state
     that they gave last, so that a sequence in pieces, down to one token, has the states that it has as a whole. The
-    state is that after the last place: it is of use where no row is padded. A subclass sets ``causal`` and writes
-    ``forward``; hyper-parameters of its own are keyword arguments with defaults.
+    state is that after the last place: it is of use where no row is padded. ``lower_weights``: whether they can draw
+    with weights of bfloat16. A subclass sets ``causal`` and writes ``forward``; hyper-parameters of its own are keyword
+    arguments with defaults.
 
     Args:
         d_in: width of a token's vector.
@@ -33,6 +34,7 @@ class SequenceLayers(nn.Module):
     """
 
     causal: bool = False
+    lower_weights: bool = False
 
     def __init__(self, d_in: int, d: int, n_layers: int, dropout: float) -> None:
         super().__init__()

@@ -19,7 +19,7 @@ from molgraph.base.finite import check_finite
 from molgraph.base.progress import bar
 from molgraph.base.recipe_keys import GRADIENT_DESCENT, GradientDescent
 from molgraph.base.seeds import derive, generator
-from molgraph.data.loader import batch_order, make_ahead
+from molgraph.data.loader import BLOCK, batch_order, make_ahead
 from molgraph.train import checkpoint
 from molgraph.train.callback import make_callbacks
 from molgraph.train.checkpoint import CURVES, Progress
@@ -104,7 +104,8 @@ class Fit:
         """Train on what is left of this epoch; a batch's sum of losses and number of labels after each step."""
         now, seed, least = self.progress, self.plan.seed, self.plan.least_rows
         how: dict[str, Any] = {"seed": seed, "epoch": now.epoch, "least": least}
-        order = batch_order(len(self.train), self.how.batch_size, length=self.objective.lengths(self.train), **how)
+        length = self.objective.lengths(self.train) if self.steps >= BLOCK else None
+        order = batch_order(len(self.train), self.how.batch_size, length=length, **how)
         self.learner.train()
         self.phases.enter(now.epoch)
 
@@ -127,8 +128,10 @@ class Fit:
                 sample.weights = torch.zeros_like(sample.weights)  # type: ignore[arg-type]
             return self._prepared(sample, "corrupt", *words)
 
-        for sample in make_ahead([*enumerate(order)][now.position :], make):
-            loss, count = self._step(sample.to(self.fabric.device), now.epoch * self.steps + now.position)
+        pieces = [*enumerate(order)][now.position :]
+        for (_, rows), sample in zip(pieces, make_ahead(pieces, make), strict=True):
+            usual = None if length is None else len(rows) * float(length.mean())
+            loss, count = self._step(sample.to(self.fabric.device), now.epoch * self.steps + now.position, usual)
             yield loss * count, count
 
     def _prepared(self, sample: Sample, *words: Any) -> Sample:
@@ -146,8 +149,12 @@ class Fit:
         """The sum or mean over all processes."""
         return cast(torch.Tensor, self.fabric.all_reduce(value, reduce_op=how)) if self.fabric.world_size > 1 else value
 
-    def _step(self, sample: Sample, step: int) -> tuple[float, int]:
-        """One step of each optimiser in turn; the mean loss of the first, over all processes, and its count."""
+    def _step(self, sample: Sample, step: int, usual: float | None = None) -> tuple[float, int]:
+        """One step of each optimiser in turn; the mean loss of the first, over all processes, and its count.
+
+        ``usual``: the terms that so many rows have on average, where batches have rows of like length: the gradient is
+        of the sum over the terms divided by it, so that a row weighs as much in a batch of short ones as elsewhere.
+        """
         rate, now, losses = self.phases.rate(step), self.progress, []
         state = StepState(step, self.total_steps, now.epoch)
         for turn, optimizer in enumerate(self.optimizers):
@@ -159,7 +166,7 @@ class Fit:
             count = int(self._reduced(torch.tensor(float(found.count)), "sum"))
             # gradients are averaged over processes, the loss is a sum over them
             loss = found.total / max(count, 1) * self.fabric.world_size
-            self.fabric.backward(loss)
+            self.fabric.backward(loss if usual is None else loss * (count / usual))
             if (clip := self.how.gradient_clip) is not None:
                 self.fabric.clip_gradients(self.learner, optimizer, max_norm=clip, error_if_nonfinite=False)
             optimizer.step()

@@ -167,7 +167,11 @@ class Objective(nn.Module):
         return None
 
     def lengths(self, samples: Samples) -> np.ndarray | None:
-        """int [n], the length of each row where a batch is padded to its longest; None, as by default, elsewhere."""
+        """int [n], the terms of each row's loss where a batch is padded to its longest; None, as by default, elsewhere.
+
+        Rows of like length are then learned together, each with the weight that it has in a batch of any rows, where
+        an epoch has 16 batches or more.
+        """
         return None
 
     @abstractmethod

@@ -25,11 +25,13 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
 import molgraph  # noqa: E402
+from molgraph.api.prediction import set_running  # noqa: E402
 from molgraph.base.paths import atomic_write, data_dir  # noqa: E402
 from molgraph.data.read import read_table  # noqa: E402
-from molgraph.generate.oracles.combined import Combined, read_oracle  # noqa: E402
+from molgraph.generate.oracles.combined import Combined  # noqa: E402
 from molgraph.generate.oracles.journal import OracleCalls  # noqa: E402
 from molgraph.generate.oracles.pmo import PMO_TASKS  # noqa: E402
+from molgraph.generate.oracles.read_oracle import read_oracle  # noqa: E402
 from molgraph.generate.rewards.reward import make_rewards  # noqa: E402
 from molgraph.generate.run_search import run_search  # noqa: E402
 from molgraph.generate.searches.search import make_search  # noqa: E402
@@ -61,6 +63,7 @@ def run_cell(search: dict[str, Any], task: str, seed: int, budget: int, out: Pat
     made = make_search(search["name"], **search.get("params", {}))
     if name := search.get("model") or made.default_model:
         loaded = molgraph.load(name)
+        set_running(loaded.method, {"precision": search.get("precision")})
     calls = OracleCalls(oracle_of(task), budget)
     run_search(
         None if loaded is None else loaded.method,

@@ -1,6 +1,6 @@
 """Train the language model that ships as `prior`: SMILES without stereo of the ChEMBL sample and of ZINC-250k.
 
-MOLGRAPH_DATA=... python pipelines/prior/make.py            # about an hour and a half on one core; stopped, it goes on
+MOLGRAPH_DATA=... python pipelines/prior/make.py            # about two hours on one core; stopped, it goes on
 MOLGRAPH_DATA=... python pipelines/prior/make.py --page     # PRIOR.md again, of 30,000 samples of the model as it ships
 
 Writes pipelines/models/prior.mgm. Every 100th molecule of the corpus is kept out of it, for the page.
@@ -44,13 +44,15 @@ HOW: dict[str, Any] = {
     "model": "language",
     "params": {"d_hidden": 384, "n_layers": 2, "max_length": 120},
     "fractions": (0.99, 0.01, 0.0),
-    "epochs": 4,
-    "warmup_epochs": 0.1,
     "batch_size": 128,
     "schedule": "cosine",
     "precision": "bfloat16",
     "threads": 1,
 }
+ROUNDS: tuple[dict[str, Any], ...] = (  # each starts from the weights of the one before
+    {"epochs": 4, "warmup_epochs": 0.1, "learning_rate": 1e-3},
+    {"epochs": 5, "warmup_epochs": 0.2, "learning_rate": 8e-4},
+)
 
 
 def molecules() -> list[str]:
@@ -78,7 +80,10 @@ def make(work: Path) -> None:
         known = molecules()
         write_whole(work / "apart.smi", "\n".join(known[::APART]) + "\n")
         write_whole(path, "\n".join(text for i, text in enumerate(known) if i % APART) + "\n")
-    model = molgraph.train_generator(str(path), workdir=work, **HOW)
+    start = None
+    for number, round_ in enumerate(ROUNDS, 1):
+        model = molgraph.train_generator(str(path), workdir=work / f"round-{number}", init=start, **HOW, **round_)
+        model.save(start := str(work / f"round-{number}.mgm"))
     model.method.set_params(precision="float32", threads=None)  # to draw alike on processors without bfloat16
     model.save(MODEL)
 

@@ -140,6 +140,11 @@ def test_order_is_a_function_of_seed_and_epoch() -> None:
     assert sorted(flat(seed=1, epoch=2)) == list(range(100))
     assert len({tuple(flat(seed=s, epoch=e)) for s in range(3) for e in range(3)}) == 9
     assert batch_order(0, 4) == []
+    length = np.arange(100) % 10
+    padded = batch_order(100, 8, seed=1, length=length)
+    assert np.array_equal(np.sort(np.concatenate(padded)), np.arange(100))
+    assert max(np.ptp(length[rows]) for rows in padded) <= 2
+    assert [rows.tolist() for rows in padded] != [rows.tolist() for rows in batch_order(100, 8, seed=2, length=length)]
     with pytest.raises(ValueError, match="batch_size"):
         batch_order(3, 0)
 

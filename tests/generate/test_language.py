@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from molgraph.base.errors import BadValueError, UnsupportedError
+from molgraph.base.errors import BadValueError, ConflictError, UnsupportedError
 from molgraph.base.registry import get
 from molgraph.chem.smiles import why_unreadable
 from molgraph.chem.tokens import is_vocabulary, tokens_of
@@ -154,6 +154,32 @@ def test_layers_that_cannot_write_are_refused() -> None:
         small(sequence="convolution").fit(corpus())
 
 
+def test_a_training_that_starts_from_another_has_its_alphabet_and_begins_at_its_loss() -> None:
+    first = small(epochs=12, learning_rate=1e-2).fit(make_table(["CCO", "CCN", "OCCN"] * 8))
+    on = small(epochs=1, learning_rate=1e-12)
+    on.start_from(first)
+    on.fit(make_table(["CCO", "CCN", "OCCN"] * 8 + ["CCBr"]))
+    assert first.curves is not None
+    assert on.curves is not None
+    assert on.ready().vocabulary == first.ready().vocabulary
+    assert on.notes[0] == "rows that are not learned from: 1 (tokens that the alphabet lacks)"
+    assert on.log_prob(["CCO"]) == pytest.approx(first.log_prob(["CCO"]), abs=1e-5)
+    wider = small(d_hidden=20)
+    wider.start_from(first)
+    with pytest.raises(ConflictError, match="weights"):
+        wider.fit(corpus())
+
+
+def test_bfloat16_draws_nearly_the_texts_of_float32(fluent: LanguageGenerator) -> None:
+    texts = fluent.sample(400, seed=5)
+    fluent.set_params(precision="bfloat16")
+    try:
+        same = sum(a == b for a, b in zip(texts, fluent.sample(400, seed=5), strict=True))
+    finally:
+        fluent.set_params(precision="float32")
+    assert same > 300
+
+
 def test_older_names_stay() -> None:
     assert get("generator", "gru") is LanguageGenerator
     old, new = (small(**{key: "lstm"}).fit(corpus()) for key in ("cell", "sequence"))
@@ -164,3 +190,10 @@ def test_selfies_are_molecules() -> None:
     made = small(tokens="selfies", epochs=1).fit(corpus())
     texts = made.sample(40)
     assert all(text and not why_unreadable(text) for text in texts)
+
+
+def test_texts_of_all_lengths_weigh_alike_where_like_lengths_are_learned_together() -> None:
+    texts = ["CCO"] * 256 + ["c1ccccc1CCCCCCCCN"] * 256
+    made = small(epochs=6, learning_rate=1e-2, schedule="cosine", patience=None).fit(make_table(texts))
+    short = sum(text.startswith("C") for text in made.sample(1500, 1))
+    assert short / 1500 == pytest.approx(0.5, abs=0.1)

@@ -15,6 +15,7 @@ class _Recurrent(SequenceLayers):
     """One of torch's recurrent networks."""
 
     causal = True
+    lower_weights = True
     cell: Any
 
     def __init__(self, d_in: int, d: int, n_layers: int, dropout: float) -> None:
