@@ -17,7 +17,7 @@ from molgraph.api.check_config import corpus_keywords, recipe_of
 from molgraph.api.prediction import load, set_running
 from molgraph.api.pretraining import corpus_split, learn_corpus
 from molgraph.base.contracts import Generator, SamplesDistinct
-from molgraph.base.errors import UnsupportedError
+from molgraph.base.errors import ConflictError, UnsupportedError
 from molgraph.base.options import takes
 from molgraph.base.parameters import check_params
 from molgraph.base.recipe_keys import DEFAULTS, GENERATOR_KEYWORDS
@@ -95,16 +95,18 @@ def make_generator(config: RunConfig) -> Generator:
     changed = {key for key in told.model_fields_set if getattr(told, key) != getattr(DEFAULTS, key)}
     if idle := sorted(changed - {*options, "seed"}):
         logger.warning("%s has no %s: not used", name, " and no ".join(idle))
-    start = None if config.model.init is None else load_start(config.model.init).method
-    if start is not None and (not getattr(cls, "shape", ()) or not isinstance(start, cls)):
-        words = f"{name} cannot start from {config.model.init}, which holds a {start.model_name}"
-        raise UnsupportedError(words, hint="language models start from language models: -m language --init prior")
-    theirs = {} if start is None else {key: start.get_params()[key] for key in cls.shape}
-    params = options | theirs | config.model.params
+    params = options | config.model.params
+    if config.model.init is not None:
+        if "init" not in cls.param_names():
+            words = f"{name} cannot start from {config.model.init}"
+            raise UnsupportedError(words, hint="a language model can: -m language --init prior")
+        shape = {key: load_start(config.model.init).method.get_params().get(key) for key in cls.shape}
+        if other := sorted(key for key, value in config.model.params.items() if key in shape and value != shape[key]):
+            words = f"{config.model.init} decides {' and '.join(other)} of a training that starts from it"
+            raise ConflictError(words, hint=f"leave {' and '.join(other)} out")
+        params |= {"init": config.model.init}
     check_params(cls, params, owner=name)
     made = cls(**params)
-    if start is not None:
-        made.start_from(start)
     getattr(made, "check", made.check_params)()
     return made
 

@@ -73,6 +73,7 @@ class LanguageGenerator(NetworkGenerator):
         cell: an older name of ``sequence``.
         condition: properties that it can be asked for, such as ``["logp", "qed"]``: those of each molecule are
             standardised, and a linear layer of them is added to every token (``generate --want logp=3``).
+        init: a file of such a model, or one that ships, to start from: its alphabet, its weights, and their shape.
         seed: of the weights, the order of the rows and dropout.
         checkpoint_seconds: time between checkpoints, where fit is given a working folder.
         options: the keys of a recipe's training, with its defaults; ``help(LanguageGenerator.__init__)`` lists them.
@@ -106,6 +107,7 @@ class LanguageGenerator(NetworkGenerator):
         tokens: str = "smiles",
         cell: str = "",
         condition: Sequence[str] = (),
+        init: str | None = None,
         *,
         seed: int = DEFAULTS.seed,
         checkpoint_seconds: NotNegative = 20.0,

@@ -27,6 +27,7 @@ from molgraph.train.archive import refused
 from molgraph.train.callback import as_trained, make_callbacks
 from molgraph.train.checkpoint import digest, fingerprint
 from molgraph.train.engine import fit_network
+from molgraph.train.modelfile import load_start
 from molgraph.train.objective import Objective
 from molgraph.train.optimizers import check_optimizer
 from molgraph.train.preparation import NO_VALID
@@ -79,7 +80,8 @@ class NetworkGenerator(Generator):
     gradient_descent = True
     fitted: Fitted | None = None
     best_epoch: int | None = None
-    shape: tuple[str, ...] = ()  # hyper-parameters that one that starts from another takes from it; none: it cannot
+    shape: tuple[str, ...] = ()  # hyper-parameters that one with ``init`` has of that file; none: it has no ``init``
+    init: str | None = None
     start: Fitted | None = None
 
     if TYPE_CHECKING:  # the options
@@ -137,6 +139,7 @@ class NetworkGenerator(Generator):
             Interrupted: Ctrl-C; its message says where the checkpoint is.
         """
         self.check()
+        self.start = None if self.init is None else self._from_file(self.init)
         corpus = self.read(table, valid) if workdir is None else self.read_once(table, valid, Path(workdir) / CORPUS)
         self.n_learned = (len(corpus.content[0]), len(corpus.content[1]))
         for note in (*corpus.notes, *([NO_VALID] if corpus.valid is None else [])):
@@ -148,7 +151,7 @@ class NetworkGenerator(Generator):
         with torch_settings(self.threads, derive(self.seed, "weights")):
             network, objective = self.build(corpus.vocabulary), self.objective(corpus.vocabulary)
             if self.start is not None:
-                self._begin(network, self.start.network)
+                network.load_state_dict(self.start.network.state_dict())
             how = (corpus.train, corpus.valid, self.get_params(), prints)
             self.curves, self.best_epoch, _ = fit_network(
                 network, objective, *how, workdir=workdir, label=f"training {self.name}"
@@ -157,18 +160,14 @@ class NetworkGenerator(Generator):
         self.notes = (*corpus.notes, *([NO_VALID] if corpus.valid is None else []))
         return self
 
-    def start_from(self, other: NetworkGenerator) -> None:
-        """Begin ``fit`` with the alphabet and the weights of another, whose ``shape`` it has."""
-        self.start = other.ready()
-
-    def _begin(self, network: nn.Module, start: nn.Module) -> None:
-        try:
-            network.load_state_dict(start.state_dict())
-        except RuntimeError as error:
-            words = f"the weights to start from do not fit: {str(error).splitlines()[-1].strip()}"
-            raise ConflictError(
-                words, hint=f"leave {', '.join(self.shape)} out: they are those of the start"
-            ) from error
+    def _from_file(self, path: str) -> Fitted:
+        """The network and the alphabet of a file, whose ``shape`` this one takes."""
+        other = load_start(path).method
+        if not isinstance(other, type(self)):
+            words = f"{self.name} cannot start from {path}, which holds a {other.model_name}"
+            raise ConflictError(words, hint=f"name a file of train-generator -m {self.name}")
+        self.set_params(**{name: getattr(other, name) for name in self.shape})
+        return other.ready()
 
     def ready(self) -> Fitted:
         """What was learned; raises ``NotFittedError`` before ``fit``."""

@@ -54,6 +54,7 @@ class Fit:
         self.path = None if plan.folder is None else plan.folder / checkpoint.FILE_NAME
         self.progress = Progress()
         self.saved_at = 0.0
+        self.usual: float | None = None  # mean number of terms of so many rows, where rows of like length come together
 
     def __call__(self, fabric: Fabric, learner: Learner) -> Learned:
         """Train.
@@ -103,9 +104,10 @@ class Fit:
     def _epoch(self) -> Iterator[tuple[float, int]]:
         """Train on what is left of this epoch; a batch's sum of losses and number of labels after each step."""
         now, seed, least = self.progress, self.plan.seed, self.plan.least_rows
-        how: dict[str, Any] = {"seed": seed, "epoch": now.epoch, "least": least}
         length = self.objective.lengths(self.train) if self.steps >= BLOCK else None
-        order = batch_order(len(self.train), self.how.batch_size, length=length, **how)
+        order = batch_order(
+            len(self.train), self.how.batch_size, seed=seed, epoch=now.epoch, least=least, length=length
+        )
         self.learner.train()
         self.phases.enter(now.epoch)
 
@@ -130,8 +132,8 @@ class Fit:
 
         pieces = [*enumerate(order)][now.position :]
         for (_, rows), sample in zip(pieces, make_ahead(pieces, make), strict=True):
-            usual = None if length is None else len(rows) * float(length.mean())
-            loss, count = self._step(sample.to(self.fabric.device), now.epoch * self.steps + now.position, usual)
+            self.usual = None if length is None else len(rows) * float(length.mean())
+            loss, count = self._step(sample.to(self.fabric.device), now.epoch * self.steps + now.position)
             yield loss * count, count
 
     def _prepared(self, sample: Sample, *words: Any) -> Sample:
@@ -149,12 +151,8 @@ class Fit:
         """The sum or mean over all processes."""
         return cast(torch.Tensor, self.fabric.all_reduce(value, reduce_op=how)) if self.fabric.world_size > 1 else value
 
-    def _step(self, sample: Sample, step: int, usual: float | None = None) -> tuple[float, int]:
-        """One step of each optimiser in turn; the mean loss of the first, over all processes, and its count.
-
-        ``usual``: the terms that so many rows have on average, where batches have rows of like length: the gradient is
-        of the sum over the terms divided by it, so that a row weighs as much in a batch of short ones as elsewhere.
-        """
+    def _step(self, sample: Sample, step: int) -> tuple[float, int]:
+        """One step of each optimiser in turn; the mean loss of the first, over all processes, and its count."""
         rate, now, losses = self.phases.rate(step), self.progress, []
         state = StepState(step, self.total_steps, now.epoch)
         for turn, optimizer in enumerate(self.optimizers):
@@ -166,7 +164,7 @@ class Fit:
             count = int(self._reduced(torch.tensor(float(found.count)), "sum"))
             # gradients are averaged over processes, the loss is a sum over them
             loss = found.total / max(count, 1) * self.fabric.world_size
-            self.fabric.backward(loss if usual is None else loss * (count / usual))
+            self.fabric.backward(loss if self.usual is None else loss * (count / self.usual))
             if (clip := self.how.gradient_clip) is not None:
                 self.fabric.clip_gradients(self.learner, optimizer, max_norm=clip, error_if_nonfinite=False)
             optimizer.step()
@@ -218,8 +216,8 @@ class Fit:
         step = (self.progress.epoch + 1) * self.steps - 1
         state = StepState(step, self.total_steps, self.progress.epoch, training=False)
         judged = self.judged
-        how: dict[str, Any] = {"least": self.plan.least_rows, "length": self.objective.lengths(valid)}
-        order = judged.turns() if judged else batch_order(len(valid), VALID_BATCH, **how)
+        length, least = self.objective.lengths(valid), self.plan.least_rows
+        order = judged.turns() if judged else batch_order(len(valid), VALID_BATCH, least=least, length=length)
         pieces = [*enumerate(order)][self.fabric.global_rank :: self.fabric.world_size]
 
         def make(piece: tuple[int, np.ndarray]) -> Sample:
@@ -256,10 +254,8 @@ class Fit:
             now.seconds = time.monotonic() - began
             self._save()
         if stop:
-            raise Interrupted(
-                f"stopped by Ctrl-C in epoch {now.epoch + 1}; the checkpoint is {self.path}\n"
-                "  run the same command again to go on from there"
-            )
+            words = f"stopped by Ctrl-C in epoch {now.epoch + 1}; the checkpoint is {self.path}"
+            raise Interrupted(f"{words}\n  run the same command again to go on from there")
 
 
 def fit_network(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+import molgraph
 from molgraph.base.errors import BadValueError, ConflictError, UnsupportedError
 from molgraph.base.registry import get
 from molgraph.chem.smiles import why_unreadable
@@ -18,6 +19,7 @@ from molgraph.chem.tokens import is_vocabulary, tokens_of
 from molgraph.data.table import Table, make_table
 from molgraph.generate.language import LanguageGenerator, samples_of
 from molgraph.generate.next_token import LanguageNetwork, NextToken
+from molgraph.train.model import Model
 from molgraph.train.objective import Objective, StepState
 from molgraph.train.runtime import Interrupted
 from tests.tiny import same_bits, series
@@ -154,20 +156,18 @@ def test_layers_that_cannot_write_are_refused() -> None:
         small(sequence="convolution").fit(corpus())
 
 
-def test_a_training_that_starts_from_another_has_its_alphabet_and_begins_at_its_loss() -> None:
+def test_a_training_that_starts_from_another_has_its_alphabet_and_begins_at_its_loss(tmp_path: Path) -> None:
     first = small(epochs=12, learning_rate=1e-2).fit(make_table(["CCO", "CCN", "OCCN"] * 8))
-    on = small(epochs=1, learning_rate=1e-12)
-    on.start_from(first)
+    Model(first, targets=()).save(tmp_path / "first.mgm")
+    on = LanguageGenerator(epochs=1, learning_rate=1e-12, threads=1, init=str(tmp_path / "first.mgm"))
     on.fit(make_table(["CCO", "CCN", "OCCN"] * 8 + ["CCBr"]))
     assert first.curves is not None
     assert on.curves is not None
     assert on.ready().vocabulary == first.ready().vocabulary
     assert on.notes[0] == "rows that are not learned from: 1 (tokens that the alphabet lacks)"
     assert on.log_prob(["CCO"]) == pytest.approx(first.log_prob(["CCO"]), abs=1e-5)
-    wider = small(d_hidden=20)
-    wider.start_from(first)
-    with pytest.raises(ConflictError, match="weights"):
-        wider.fit(corpus())
+    with pytest.raises(ConflictError, match="d_hidden"):
+        molgraph.train_generator(["CCO"], init=str(tmp_path / "first.mgm"), params={"d_hidden": 20})
 
 
 def test_bfloat16_draws_nearly_the_texts_of_float32(fluent: LanguageGenerator) -> None:
