@@ -40,6 +40,7 @@ def train_generator(
         molgraph train-generator library.smi -o gen.mgm
         molgraph train-generator dataset:zinc250k -m language --epochs 10 -o gen.mgm
         molgraph train-generator library.csv -s params.d_hidden=256
+        molgraph train-generator actives.smi --init prior --epochs 5 -o actives.mgm
         molgraph train-generator pairs.csv --smiles a --smiles b -m chemvae -s 'params.ranked=["soluble"]'
         molgraph generate gen.mgm -n 1000 -o new.csv
     """
