@@ -32,7 +32,8 @@ from molgraph.generate.oracles.term import Term
 from molgraph.generate.rewards.reward import make_rewards
 from molgraph.generate.run_search import Proposed, run_search, standard_starts
 from molgraph.generate.scaffold_constraint import scaffold_kept
-from molgraph.generate.searches.search import make_search
+from molgraph.generate.searches.search import Search, make_search
+from molgraph.train.card import now
 from molgraph.train.model import Model
 
 logger = logging.getLogger("molgraph")
@@ -64,6 +65,7 @@ def optimise(
     precision: str | None = None,
     journal: str | Path | None = None,
     report: str | Path | None = None,
+    learned: str | Path | None = None,
     objective: Any = None,
 ) -> Optimised:
     """Search for molecules that are better by an oracle.
@@ -110,6 +112,7 @@ def optimise(
         journal: a file that keeps the calls, so that the same call goes on after a kill, and searches by the same
             oracle share them. A function needs a version for it: ``FunctionOracle(function, version="1")``.
         report: an HTML page to write.
+        learned: a file (.mgm) for the language model that the search trained: of ``shared-prior`` the prior.
         objective: the former name of ``oracle``.
 
     Returns:
@@ -131,6 +134,8 @@ def optimise(
     if search is None:
         search = "ascent" if loaded is not None and isinstance(loaded.method, LatentGenerator) else "reinvent"
     made, terms, proposed = make_search(search, **(params or {})), make_rewards(reward), Proposed()
+    if learned is not None and type(made).trained_generator is Search.trained_generator:
+        made.trained_generator()  # raises before anything is scored
     if loaded is None and made.default_model:
         loaded = load(made.default_model)
     generator, preset = (None, "standard") if loaded is None else (_generator(loaded), loaded.standardiser)
@@ -192,7 +197,17 @@ def optimise(
     found = replace(found, frame=frame, shapes=tuple(shapes_of(total, frame)))
     if report is not None:
         write_page(found, report, starts)
+    if learned is not None and loaded is not None:
+        _learned(made, loaded, total).save(learned)
     return found
+
+
+def _learned(search: Search, model: Model, oracle: Combined) -> Model:
+    """The generator that a search trained, as a model with the card of the one that it began with."""
+    note = f"trained further by the search {search.name} with scores of {oracle.words}"
+    card = replace(model.card, created=now(), notes=(*model.card.notes, note))
+    how: dict[str, Any] = {"standardiser": model.standardiser, "card": card, "trained_on": model.trained_on}
+    return Model(search.trained_generator(), targets=(), **how)
 
 
 def _generator(model: Model) -> Generator:

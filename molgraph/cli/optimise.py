@@ -54,6 +54,7 @@ def optimise(
     temperature: Annotated[float | None, option("T", "Of decoding; the model's own if not given.")] = None,
     out: Annotated[str, out_option("A csv file, the best first.")] = "optimised.csv",
     report: Annotated[Path | None, option("FILE", "An html page with drawn molecules and curves.")] = None,
+    learned: Annotated[Path | None, option("FILE", "Keep the language model that the search trained (.mgm).")] = None,
     device: Device = None,
     threads: Threads = None,
     precision: Annotated[
@@ -81,6 +82,7 @@ def optimise(
         molgraph optimise --search reinvent --oracle assay.mgm --scaffold "c1ccc([*:1])cc1"
         molgraph optimise jtvae.mgm --oracle assay.mgm --known assay.csv --search bayes --budget 200
         molgraph optimise jtvae.mgm --oracle assay.mgm --reference assay.csv --max-distance 0.6
+        molgraph optimise --search shared-prior --oracle "a.mgm,b.mgm" --learned both.mgm
     """
     check_whole("--budget", budget)
     check_whole("--batch", batch)
@@ -90,7 +92,7 @@ def optimise(
     if not 0 <= diversity <= 1:
         raise BadValueError(f"--diversity is {diversity}", hint="from 0 to 1")
     journal = Path(f"{out}.journal")
-    check_writable(out, report, inputs=(model, known, reference, control))
+    check_writable(out, report, learned, inputs=(model, known, reference, control))
     from molgraph import api
     from molgraph.base.run_config import RunConfig
     from molgraph.cli.interrupt import goes_on_from
@@ -104,7 +106,7 @@ def optimise(
         model, oracle, search=search, budget=budget, start=start or (), similarity=similarity, scaffold=scaffold,
         known=known, reward=reward, reference=reference, max_distance=max_distance, control=control, compare=compare,
         batch=batch, diversity=diversity, seconds=seconds, params=params, seed=seed, temperature=temperature,
-        device=device, threads=threads, precision=precision, journal=journal, report=report,
+        device=device, threads=threads, precision=precision, journal=journal, report=report, learned=learned,
     )  # fmt: skip
     found.save(out)
     if found.interrupted:

@@ -18,6 +18,7 @@ from molgraph.data.table import make_table
 from molgraph.generate.diversity import kernel_matrix, select_diverse
 from molgraph.generate.known import Told
 from molgraph.generate.oracles.journal import OracleCalls, Scored
+from molgraph.generate.oracles.term_scores import TermScores
 from molgraph.generate.rewards.reward import Reward
 from molgraph.generate.searches.search import Proposals, Search
 
@@ -104,6 +105,7 @@ def run_search(
         examples = [*starts, *(() if known is None else known.smiles)]
         each.begin(generator, scale=calls.oracle.scale, seed=seed, examples=examples)
     how: dict[str, Any] = {"standardiser": standardiser, "batch": round(batch * share), "seed": seed}
+    search.terms = TermScores(calls)
     search.begin(generator, starts=starts, known=told, **how)
     out.notes += filter(None, [known and known.note(search.n_known), search.fit_into(calls.budget)])
     with bar(f"search by {search.name}", calls.budget) as line:

@@ -134,7 +134,7 @@ def _read(file: Any, size: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             if digest != {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}:
                 raise DamagedModelError(f"the model file is damaged: {name} does not match its checksum")
             if name == WEIGHTS:
-                arrays = _tensors(data)
+                arrays = tensors_of(data)
             else:
                 parts[name] = load_json(data, name)
     return parts, arrays
@@ -201,7 +201,7 @@ def load_json(data: bytes, name: str) -> Any:
         raise DamagedModelError(f"the model file's {name} is no JSON ({first_line(error)})") from error
 
 
-def _tensors(data: bytes) -> dict[str, np.ndarray]:
+def tensors_of(data: bytes) -> dict[str, np.ndarray]:
     """Arrays of a safetensors block; the library checks that its shapes fit its bytes."""
     if int.from_bytes(data[:8], "little") > LARGEST_HEADER:
         raise DamagedModelError("the model file's weights have an impossible header")

@@ -20,6 +20,7 @@ from molgraph.base.seeds import generator as random_numbers
 from molgraph.base.systems import SystemCard
 from molgraph.generate.rewards.novelty import Tanimoto
 from molgraph.generate.searches.policy import PolicySearch, Written
+from molgraph.generate.searches.search import Search
 from molgraph.nn.perceptron import Perceptron
 from molgraph.train.runtime import torch_settings
 
@@ -66,6 +67,7 @@ class Diayn(PolicySearch):
 
     name = "diayn"
     small = MappingProxyType({"learning_rate": 1e-3, "series": 3})
+    trained_generator = Search.trained_generator  # a model's file has no place for the vectors of the series
 
     def __init__(
         self,

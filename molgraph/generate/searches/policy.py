@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy, deepcopy
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
@@ -11,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch.nn.utils.rnn import pad_sequence
 
+from molgraph.base.contracts import Generator
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.ranges import NotNegative, Range
 from molgraph.base.registry import register
@@ -20,6 +22,7 @@ from molgraph.base.systems import SystemCard
 from molgraph.chem.graph_edits import mutate
 from molgraph.chem.standardise import standardise_smiles
 from molgraph.generate.estimators.estimator import Episodes, Estimator, make_estimator
+from molgraph.generate.network_generator import Fitted
 from molgraph.generate.policy import Policy
 from molgraph.generate.searches.search import Proposals, Search
 
@@ -158,6 +161,12 @@ class LanguageSearch(Search):
     def forget(self) -> None:
         """Forget the range of the scores, and the texts that were not learned from; the agent stays as it is."""
         self.told, self.unit = [], Unit()
+
+    def trained_generator(self) -> Generator:
+        """The language model with the agent's weights."""
+        made: Any = copy(self.generator)
+        made.fitted = Fitted(deepcopy(self.agent.network).cpu().eval(), made.ready().vocabulary)
+        return made
 
     def learn(self, told: Sequence[Written], step: int) -> None:
         """Train the agent on the texts of a batch."""

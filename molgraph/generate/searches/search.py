@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from molgraph.base.contracts import Generator
-from molgraph.base.errors import NotInstalledError
+from molgraph.base.errors import NotInstalledError, UnsupportedError
 from molgraph.base.optional import how_to_install, missing
 from molgraph.base.parameters import check_params
 from molgraph.base.parts import read_part, settings_of
@@ -22,6 +22,9 @@ from molgraph.base.seeds import generator as random_numbers
 from molgraph.chem.identity import canonical_smiles
 from molgraph.chem.standardise import standardise_smiles
 from molgraph.data.sources import builtin
+
+if TYPE_CHECKING:
+    from molgraph.generate.oracles.term_scores import TermScores
 
 FEWEST = 4  # scores that a model is fitted to
 ENOUGH = 10  # known molecules, from which a search need not score others first
@@ -54,6 +57,8 @@ class Search(ABC):
     otherwise. ``chooses``: whether more are asked for than are scored, and a diverse batch is chosen of them; not where
     it learns from its own draws as they fall. ``default_model``: the shipped model that it takes where none is
     named; empty for none. ``offline``: whether it learns from known molecules alone, and must have some.
+    ``terms``: gives the scores by parts of the oracle, ``(smiles, score) -> float64 [n, parts]``, and their ``labels``;
+    None where there is no oracle.
     """
 
     name: str = ""
@@ -66,6 +71,7 @@ class Search(ABC):
     chooses: bool = True
     default_model: str = ""
     offline: bool = False
+    terms: TermScores | None = None
 
     def begin(
         self,
@@ -136,6 +142,11 @@ class Search(ABC):
         if self.initial >= budget:
             return f"a budget of {budget:,} calls is spent before {self.name} learns: this is plain sampling"
         return "" if self.fixed else f"{self.name} learns after {self.initial:,} calls, a third of the small budget"
+
+    def trained_generator(self) -> Generator:
+        """The generator as the search trained it; raises ``UnsupportedError`` for a search that trains none."""
+        words = f"the search {self.name!r} trains no generator that could be kept"
+        raise UnsupportedError(words, hint="take one that trains a language model, such as reinvent or shared-prior")
 
 
 @cache
