@@ -75,7 +75,7 @@ class LearnedBonus(Reward):
 
     def adjust(self, smiles: Sequence[str], score: np.ndarray) -> np.ndarray:
         """The scores with their bonuses; then the molecules are part of the history."""
-        out, rows = score.copy(), np.flatnonzero(np.isfinite(score))
+        out, rows = score.copy(), np.flatnonzero(np.isfinite(score)).tolist()
         if not self.weight or not len(rows):
             return out
         self.known = np.append(self.known, score[rows])
