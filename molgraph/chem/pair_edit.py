@@ -10,7 +10,7 @@ from rdkit.Chem import rdFMCS
 from molgraph.chem.reaction import sides_of
 from molgraph.chem.smiles import parse_smiles, quiet
 
-SECONDS = 1  # in which the common part of two molecules is looked for
+SECONDS = 10  # for the common part of two molecules, which takes milliseconds where they are alike
 MATCHES = 200  # of that part in the product, among which the one with the fewest changes is chosen
 ORDERS = ("removed", "single", "double", "triple", "aromatic")  # what a changed bond becomes
 
@@ -62,7 +62,7 @@ def read_edit(text: str) -> Edit | str:
         partner = _by_numbers(mol, product) if ":" in before and ":" in after else {}
         pairs = [partner] if partner else _by_structure(mol, product)
         if not pairs:
-            return "the molecule and the product have no atom in common"
+            return "the molecule and the product are too unlike to be one edit apart: map their atoms"
         return min((_difference(mol, product, each) for each in pairs), key=_size)
 
 
@@ -86,7 +86,7 @@ def _by_structure(mol: Chem.Mol, product: Chem.Mol) -> list[dict[int, int]]:
     """Ways to lay the largest common subgraph, whose elements and orders may differ, over both."""
     how = {"atomCompare": rdFMCS.AtomCompare.CompareAny, "bondCompare": rdFMCS.BondCompare.CompareAny}
     found = rdFMCS.FindMCS([mol, product], timeout=SECONDS, **how)
-    if not found.numAtoms:
+    if found.canceled or not found.numAtoms:
         return []
     first = mol.GetSubstructMatch(found.queryMol)
     others = product.GetSubstructMatches(found.queryMol, uniquify=False, maxMatches=MATCHES)

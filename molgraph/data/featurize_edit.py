@@ -45,7 +45,7 @@ NOTHING: Arrays = (
             "molecule is 0 in the plan; transitions are RDKit's, and the discount is a number",
             off="'edit(marked=false)'",
             beside=("the molecule without the edit", "shuffled edits"),
-            command="molgraph train edits.csv --reaction 'molecule>>product' -m gin -s params.featuriser=edit",
+            command="molgraph train edits.csv --reaction 'from>>to' -m gin -s params.featuriser=edit",
             modules=("molgraph.chem.pair_edit", "molgraph.generate.edit_plan"),
         ),
     ),
@@ -56,7 +56,7 @@ class Edits(Featuriser):
     The options of Oh et al. 2017, "Value Prediction Network": the outcome ``r = f_out(s, o)`` of an option is read from
     the state and the option, and not from the state that it leads to. A table of matched pairs, with a column of
     molecules, one of their products and the change of a value, trains any model of graphs to score edits:
-    ``--reaction 'molecule>>product'``. The edit is the difference of both graphs (``chem.pair_edit``); of the product
+    ``--reaction 'from>>to'``. The edit is the difference of both graphs (``chem.pair_edit``); of the product
     its elements and bonds are known, and neither its aromaticity nor its hydrogens, so that a search can score edits
     without building their products (``generate.edit_plan``).
 

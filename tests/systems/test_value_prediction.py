@@ -50,7 +50,7 @@ class Game:
 
 @pytest.mark.system("vpn", rung="exact")
 def test_a_plan_of_one_step_is_the_value_and_one_of_three_is_that_of_all_paths(off: str) -> None:
-    """Oh et al. 2017, equations 2 and 3, written out for d = 3 over the nine pairs of actions; the twin's gamma is 1."""
+    """Oh et al. 2017, equations 2 and 3, written out for d = 3 over pairs of actions; the twin's gamma is 1."""
     for seed in range(5):
         game = Game(seed)
         plan = game.planner(game.value, 1.0 if off else GAMMA)
@@ -79,7 +79,9 @@ def edits(n: int, seed: int) -> pd.DataFrame:
     library = builtin_molecules()
     with quiet():
         for i in rng.permutation(len(library))[:n]:
-            text = Chem.MolToSmiles(Chem.MolFromSmiles(library[i]))
+            if (mol := Chem.MolFromSmiles(library[i])) is None:
+                continue
+            text = Chem.MolToSmiles(mol)
             products = [
                 made for _, draft in draft_edits(text, 8, rng) if (made := finished(draft, 50)) and made != text
             ]
@@ -149,13 +151,13 @@ def test_a_draft_has_the_marks_of_its_pair(off: str) -> None:
 @cache
 def figures(featuriser: str, shuffled: bool = False) -> float:
     """R2 of changes of logP by edits of 300 held-out molecules."""
-    frame = edits(1600, 0)
+    frame = edits(2400, 5)
     molecules = frame.molecule.drop_duplicates().tolist()
     held = frame.molecule.isin(molecules[-300:])
     learn, judge = frame[~held].copy(), frame[held]
     if shuffled:
         learn["change"] = np.random.default_rng(0).permutation(learn.change)
-    how = {"epochs": 26, "batch_size": 128, "learning_rate": 5e-3, "threads": 1}
+    how = {"epochs": 18, "batch_size": 64, "learning_rate": 3e-3, "threads": 1}
     method = GraphMethod("gin", {"depth": 3}, featuriser=featuriser, **how)
     read = {"reaction": "molecule>>product", "targets": "change"}
     method.fit(read_table(learn, **read))

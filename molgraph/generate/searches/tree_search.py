@@ -120,7 +120,7 @@ class TreeSearch(Search):
         model = self.value if isinstance(self.value, Model) else load_model(Path(self.value))
         model.check_predicts()
         if [kind for kind, _ in model.columns_read] != ["reaction"]:
-            hint = "molgraph train EDITS.csv --reaction 'molecule>>product' -s params.featuriser=edit"
+            hint = "molgraph train EDITS.csv --reaction 'from>>to' -s params.featuriser=edit"
             raise UnsupportedError(f"a {model.kind} that reads no edits is no value of edits", hint=hint)
         return model
 
