@@ -46,7 +46,8 @@ def learned(x: np.ndarray, after: np.ndarray, expert: tuple[np.ndarray, np.ndarr
     other = after[same, rng.integers(after.shape[1], size=len(same))]
     log_pi = np.full(len(same), -np.log(after.shape[1]), np.float32)
     steps = Steps(x[s], x[t], log_pi[: len(s)]), Steps(x[same], x[other], log_pi)
-    return Discriminator(x.shape[1], GAMMA, **how).fit(*steps, ridge=1e-5 if len(x) == 30 else 1e-3).rewards(x)
+    fit = {"ridge": 1e-5, "steps": 1000} if len(x) == 30 else {}  # until it converges
+    return Discriminator(x.shape[1], GAMMA, **how).fit(*steps, **fit).rewards(x)
 
 
 @pytest.mark.system("airl", rung="exact")

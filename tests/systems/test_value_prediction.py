@@ -151,13 +151,13 @@ def test_a_draft_has_the_marks_of_its_pair(off: str) -> None:
 @cache
 def figures(featuriser: str, shuffled: bool = False) -> float:
     """R2 of changes of logP by edits of 300 held-out molecules."""
-    frame = edits(2400, 5)
+    frame = edits(1600, 5)
     molecules = frame.molecule.drop_duplicates().tolist()
     held = frame.molecule.isin(molecules[-300:])
     learn, judge = frame[~held].copy(), frame[held]
     if shuffled:
         learn["change"] = np.random.default_rng(0).permutation(learn.change)
-    how = {"epochs": 18, "batch_size": 64, "learning_rate": 3e-3, "threads": 1}
+    how = {"epochs": 30, "batch_size": 64, "head_width": 64, "learning_rate": 3e-3, "threads": 1}
     method = GraphMethod("gin", {"depth": 3}, featuriser=featuriser, **how)
     read = {"reaction": "molecule>>product", "targets": "change"}
     method.fit(read_table(learn, **read))

@@ -1,11 +1,10 @@
-"""Score molecules as a chemist seems to, learned from a series of edits by adversarial inverse reinforcement learning."""
+"""Score molecules by a chemist's preference, learned from a series of edits by inverse reinforcement learning."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from molgraph.base.errors import AmbiguousColumnError, EmptyError
+from molgraph.base.errors import AmbiguousColumnError, EmptyError, MissingColumnError
 from molgraph.base.ranges import Count, Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
@@ -106,9 +105,8 @@ def describe(smiles: Sequence[str]) -> np.ndarray:
     systems=(
         SystemCard(
             "airl",
-            left_out="the policy's training: its steps are random edits of the molecules that the chemist edited, where "
-            "the optimum of f is the same; where it is known which of two molecules is preferred, pairwise ranks are "
-            "simpler (chemvae, ranked)",
+            left_out="the policy's training: its steps are random edits of the molecules that the chemist edited, for "
+            "which the optimum of f is the same; pairwise ranks are simpler (chemvae with params.ranked)",
             off="'airl(edits.csv, shaped=false)'",
             beside=("a reward learned without h",),
             command="molgraph optimise --search graph-ga --objective 'airl(edits.csv)' -o found.csv",
@@ -155,9 +153,10 @@ class ChemistPreference(Oracle):
         Raises:
             AmbiguousColumnError: the table has other columns than two of molecules. EmptyError: few edits.
         """
-        header = Path(self.table).open(encoding="utf-8-sig").readline().strip().split(",")  # noqa: SIM115
-        named = ("from", "to") if {"from", "to"} <= {*header} else None
-        table = read_table(self.table, smiles=named)
+        try:
+            table = read_table(self.table, smiles=("from", "to"))
+        except MissingColumnError:
+            table = read_table(self.table)
         if [entity.kind for entity in table.entities] != ["molecule", "molecule"]:
             words = f"{self.table} has other columns than two of molecules"
             raise AmbiguousColumnError(words, hint="name the columns from and to")
@@ -177,12 +176,9 @@ class ChemistPreference(Oracle):
             made = [mutate(text, rng) for _ in range(self.proposals)]
             proposed += [each for each in made if each]
             before += [text for each in made if each]
-        a, b = (describe([edit[k] for edit in self.edits]) for k in (0, 1))
-        log_pi = -float(np.log(self.proposals))
-        expert, policy = (
-            Steps(x, y, np.full(len(x), log_pi, np.float32))
-            for x, y in ((a, b), (describe(before), describe(proposed)))
-        )
+        log_pi = np.full(len(before) + len(self.edits), -np.log(self.proposals), np.float32)
+        expert = Steps(*(describe([edit[k] for edit in self.edits]) for k in (0, 1)), log_pi[: len(self.edits)])
+        policy = Steps(describe(before), describe(proposed), log_pi[: len(before)])
         return Discriminator(BITS, self.gamma, self.shaped).fit(expert, policy, ridge=self.ridge)
 
     def score(self, smiles: Sequence[str]) -> Scores:
