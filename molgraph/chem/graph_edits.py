@@ -51,6 +51,38 @@ def mutate(smiles: str, rng: np.random.Generator, *, max_atoms: int = 50) -> str
     return ""
 
 
+def draft_edits(smiles: str, n: int, rng: np.random.Generator) -> list[tuple[str, Chem.RWMol]]:
+    """Edits of a molecule at random, of the kinds of ``mutate``, whose products are graphs and not yet checked.
+
+    Returns:
+        At most ``n`` different ones: the text ``MOLECULE>>PRODUCT`` with atom maps, and the graph, which ``finished``
+        makes a molecule of where it is one.
+
+    Example:
+        >>> drafts = draft_edits("CCO", 10, np.random.default_rng(2))
+        >>> drafts[0][0].partition(">>")[0], any(finished(graph, 50) for _, graph in drafts)
+        ('[CH3:1][CH2:2][OH:3]', True)
+    """
+    drafts: dict[str, Chem.RWMol] = {}
+    with quiet():
+        start = editable(smiles)
+        if start is None:
+            return []
+        numbered = Chem.Mol(start)
+        for atom in numbered.GetAtoms():
+            atom.SetAtomMapNum(atom.GetIdx() + 1)
+        before = Chem.MolToSmiles(numbered)
+        for _ in range(n):
+            mol = Chem.RWMol(numbered)
+            if EDITS[rng.integers(len(EDITS))](mol, rng):
+                mol.UpdatePropertyCache(strict=False)
+                after = Chem.MolToSmiles(mol, canonical=False)
+                for atom in mol.GetAtoms():
+                    atom.SetAtomMapNum(0)
+                drafts.setdefault(f"{before}>>{after}", mol)
+    return [*drafts.items()]
+
+
 def editable(smiles: str) -> Chem.RWMol | None:
     """The Kekule graph of a molecule, whose neutral atoms fill their valences with hydrogens; None if unreadable."""
     mol = parse_smiles(smiles).mol

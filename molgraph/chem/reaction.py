@@ -9,7 +9,7 @@ from rdkit import Chem
 
 from molgraph.chem.bounded import TooHardError, bounded, is_hard
 from molgraph.chem.handedness import without_maps
-from molgraph.chem.smiles import captured, one_line, precheck, unmapped, write_smiles
+from molgraph.chem.smiles import captured, one_line, parse_smiles, precheck, unmapped, write_smiles
 
 ARROW = re.compile(r"(?<!-)>")  # "->" is a dative bond
 _GROUPS = re.compile(r"\|f:[\d.,]*\|")  # which fragments are one compound; atoms do not depend on it
@@ -147,12 +147,19 @@ def read_reaction(text: str) -> Reaction:
 def reaction_key(text: str) -> str:
     """A text that writings of one reaction share: canonical SMILES of both sides without maps; empty where it is none.
 
+    A molecule and its product have one without maps, too.
+
     Example:
         >>> reaction_key("[OH:2][CH3:1]>>[CH2:1]=[O:2]") == reaction_key("[CH3:5]O>>[CH2:5]=O")
         True
+        >>> reaction_key("OC>>O=C")
+        'CO>>C=O'
     """
-    found = parse_reaction(text)
-    return "" if isinstance(found, str) else ">>".join(write_smiles(mol).smiles for mol in found[:2])
+    try:
+        sides = [parse_smiles(side).mol for side in sides_of(text)]
+    except ValueError:
+        return ""
+    return "" if None in sides else ">>".join(write_smiles(unmapped(mol)).smiles for mol in sides)
 
 
 def is_hard_reaction(text: str) -> bool:

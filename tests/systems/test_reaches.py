@@ -19,6 +19,7 @@ from molgraph.base import registry
 from molgraph.base.contracts import Generator, LatentGenerator
 from molgraph.base.parts import read_part
 from molgraph.chem.complexes import Structure, write_structure
+from molgraph.chem.graph_edits import mutate
 from molgraph.chem.trajectory import simulate
 from molgraph.cli.main import app
 from molgraph.data.sources import builtin
@@ -121,6 +122,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     (folder / "library.smi").write_text("".join(f"{text}\n" for text in [*smiles, *FRAGMENTS]))
     ranks = {"a": smiles[:24], "b": [*smiles[24:46], "", ""], "soluble": [1, 0, ""] * 8}
     pd.DataFrame(ranks).to_csv(folder / "pairs.csv", index=False)
+    edits = {"from": smiles, "to": [mutate(text, rng) or text for text in smiles], "y": y[:, 0]}
+    pd.DataFrame(edits).to_csv(folder / "edits.csv", index=False)
     generator = ChemVAE(**{**ChemVAE.small, "tokens": "selfies", "epochs": 1, "threads": 1}).fit(few)
     Model(generator, targets=()).save(folder / "jtvae-zinc.mgm")
     writer = LanguageGenerator(**LanguageGenerator.small, tokens="selfies", threads=1).fit(few)
@@ -136,10 +139,12 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
     found |= {"NR-AhR": "a", "NR-ER": "b", "SR-ARE": "c"}  # columns
     made |= {name: name for name in ("gin.mgm", "folded.sdf", "open.sdf", "traj.npz", "old.parquet", "library.smi")}
-    made |= {"pairs.csv": "pairs.csv"}
+    made |= {name: name for name in ("pairs.csv", "edits.csv")}
     simulate("CCCC", steps=1600, every=10, equilibrate=100).save(folder / "traj.npz")
     for how in ("", ", pessimistic=true"):
         found[f"model(assay.mgm{how})"] = f"model({folder / 'assay.mgm'}{how})"
+    for how in ("", ", shaped=false"):
+        found[f"airl(edits.csv{how})"] = f"airl({folder / 'edits.csv'}{how})"
     return found | {name: str(folder / file) for name, file in made.items()}
 
 
@@ -191,6 +196,8 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
         data = pd.DataFrame({"smiles": NASTY, "sequence": PROTEINS[0]})
     elif "ppi_yeast" in command:
         data = pd.DataFrame({"protein_a": NASTY, "protein_b": PROTEINS[0]})
+    elif "edits.csv" in command:
+        data = pd.DataFrame({"from": NASTY, "to": "CCO"})
     found = model.predict(data) if verb in ("train", "finetune") else molgraph.embed(out, data)
     assert len(found.value) == (30 if isinstance(data, str) else len(NASTY)) and all(
         np.isfinite(found.value[np.asarray(found.ok)]).ravel()
