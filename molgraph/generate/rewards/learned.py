@@ -83,6 +83,6 @@ class LearnedBonus(Reward):
         before = self.known[: -len(rows)].max(initial=mean)
         z, best = (torch.as_tensor((v - mean) / deviation).float() for v in (score[rows], np.array([before])))
         with torch.inference_mode():
-            bonus, self.h = self.network(prints([smiles[row] for row in rows.tolist()])[None], z[None], best, self.h)
+            bonus, self.h = self.network(prints([smiles[row] for row in rows])[None], z[None], best, self.h)
         out[rows] += self.weight * deviation * bonus[0].double().numpy()
         return out
