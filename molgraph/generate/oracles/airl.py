@@ -177,7 +177,8 @@ class ChemistPreference(Oracle):
             proposed += [each for each in made if each]
             before += [text for each in made if each]
         log_pi = np.full(len(before) + len(self.edits), -np.log(self.proposals), np.float32)
-        expert = Steps(*(describe([edit[k] for edit in self.edits]) for k in (0, 1)), log_pi[: len(self.edits)])
+        a, b = (describe([edit[k] for edit in self.edits]) for k in (0, 1))
+        expert = Steps(a, b, log_pi[: len(a)])
         policy = Steps(describe(before), describe(proposed), log_pi[: len(before)])
         return Discriminator(BITS, self.gamma, self.shaped).fit(expert, policy, ridge=self.ridge)
 
@@ -187,5 +188,5 @@ class ChemistPreference(Oracle):
         value = np.full(len(smiles), np.nan)
         rows = np.flatnonzero(reason == "")
         if len(rows):
-            value[rows] = self.discriminator.rewards(describe([smiles[i] for i in rows]))
+            value[rows] = self.discriminator.rewards(describe([smiles[i] for i in rows.tolist()]))
         return Scores(value, reason)
