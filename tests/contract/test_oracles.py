@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from molgraph.base.registry import entry, names
+from molgraph.data.read import read_table
 from molgraph.data.table import make_table
 from molgraph.generate.oracles.oracle import Oracle, make_oracle, parameters_of
 from molgraph.train.model import Model
@@ -24,6 +25,7 @@ def arguments() -> dict[str, Any]:
     return {
         "lead": MOLECULES[0],
         "table": make_table(MOLECULES[:5]),
+        "series": read_table({"from": ["C" * i for i in range(1, 15)], "to": ["C" * i + "O" for i in range(1, 15)]}),
         "file": Model(small().fit(table), targets=table.targets),
     }
 

@@ -22,6 +22,7 @@ from molgraph.chem.fingerprints import morgan
 from molgraph.chem.graph_edits import mutate
 from molgraph.chem.smiles import why_unreadable
 from molgraph.data.read import read_table
+from molgraph.data.table import Table
 from molgraph.generate.oracles.oracle import Oracle, Scores
 from molgraph.train.runtime import torch_settings
 
@@ -121,7 +122,7 @@ class ChemistPreference(Oracle):
     It is trained once, when the first molecule is scored.
 
     Args:
-        table: a file with two columns of molecules, named ``from`` and ``to`` or with the one before first.
+        series: a file, or a table, with two columns of molecules, named ``from`` and ``to`` or with the one before first.
         gamma: how far ahead the chemist planned: 0 for the next molecule alone.
         proposals: random edits of each molecule.
         ridge: penalty of squared weights.
@@ -132,13 +133,13 @@ class ChemistPreference(Oracle):
 
     def __init__(
         self,
-        table: str,
+        series: str | Table,
         gamma: Annotated[float, Range(0.0, 1.0)] = 0.9,
         proposals: Count = 8,
         ridge: Annotated[float, Range(0.0, 1e3)] = 1e-3,
         shaped: bool = True,
     ) -> None:
-        self.table, self.gamma, self.proposals, self.ridge, self.shaped = table, gamma, proposals, ridge, shaped
+        self.series, self.gamma, self.proposals, self.ridge, self.shaped = series, gamma, proposals, ridge, shaped
 
     @property
     def content(self) -> str:
@@ -154,17 +155,17 @@ class ChemistPreference(Oracle):
             AmbiguousColumnError: the table has other columns than two of molecules. EmptyError: few edits.
         """
         try:
-            table = read_table(self.table, smiles=("from", "to"))
+            table = self.series if isinstance(self.series, Table) else read_table(self.series, smiles=("from", "to"))
         except MissingColumnError:
-            table = read_table(self.table)
+            table = read_table(self.series)
         if [entity.kind for entity in table.entities] != ["molecule", "molecule"]:
-            words = f"{self.table} has other columns than two of molecules"
+            words = "the series has other columns than two of molecules"
             raise AmbiguousColumnError(words, hint="name the columns from and to")
         before, after = (entity.values for entity in table.entities)
         rows = [(str(a), str(b)) for a, b, ok in zip(before, after, table.ok, strict=True) if ok and a != b]
         rows = [row for row in rows if not any(map(why_unreadable, row))]
         if len(rows) < FEWEST:
-            words = f"{self.table} has {len(rows)} edits that can be read, and {FEWEST} or more are learned from"
+            words = f"the series has {len(rows)} edits that can be read, and {FEWEST} or more are learned from"
             raise EmptyError(words, hint="write a molecule before and one after an edit in each row")
         return rows
 
@@ -177,8 +178,8 @@ class ChemistPreference(Oracle):
             proposed += [each for each in made if each]
             before += [text for each in made if each]
         log_pi = np.full(len(before) + len(self.edits), -np.log(self.proposals), np.float32)
-        edited, made_of = (describe([edit[k] for edit in self.edits]) for k in (0, 1))
-        expert = Steps(edited, made_of, log_pi[: len(self.edits)])
+        a, b = (describe([edit[k] for edit in self.edits]) for k in (0, 1))
+        expert = Steps(a, b, log_pi[: len(a)])
         policy = Steps(describe(before), describe(proposed), log_pi[: len(before)])
         return Discriminator(BITS, self.gamma, self.shaped).fit(expert, policy, ridge=self.ridge)
 
