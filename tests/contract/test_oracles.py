@@ -18,6 +18,9 @@ MOLECULES = [*series(12).smiles]
 BAD = ["not a molecule", "C(C", ""]
 
 
+CHAINS = ["C" * i for i in range(1, 15)]
+
+
 @pytest.fixture(scope="module")
 def arguments() -> dict[str, Any]:
     """A value for each parameter that an oracle cannot do without, by its name."""
@@ -25,7 +28,7 @@ def arguments() -> dict[str, Any]:
     return {
         "lead": MOLECULES[0],
         "table": make_table(MOLECULES[:5]),
-        "series": read_table({"from": ["C" * i for i in range(1, 15)], "to": ["C" * i + "O" for i in range(1, 15)]}),
+        "series": read_table({"from": CHAINS, "to": [f"{text}O" for text in CHAINS]}, smiles=("from", "to")),
         "file": Model(small().fit(table), targets=table.targets),
     }
 

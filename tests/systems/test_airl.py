@@ -118,6 +118,8 @@ def chemist(seed: int, how: str) -> float:
             here = int(EDITS[here, rng.choice(EDITS.shape[1], p=policy[here])])
             t.append(here)
     steps = (np.array(t), np.array(s)) if how == "reversed" else (np.array(s), np.array(t))
+    if how == "shuffled":
+        steps = steps[0], rng.permutation(steps[1])
     if how == "random":
         steps = steps[0], EDITS[steps[0], rng.integers(EDITS.shape[1], size=len(s))]
     assert describe(SERIES).shape == (216, BITS)
@@ -127,7 +129,10 @@ def chemist(seed: int, how: str) -> float:
 
 @pytest.mark.system("airl", rung="works", twins=("random", "reversed"))
 def test_the_hidden_reward_of_a_chemist_ranks_a_series(off: str, effect: Effect) -> None:
-    """The twins are edits at random, and those of the chemist from after to before."""
+    """The twins are edits at random, and those of the chemist from after to before.
+
+    Beside it, with the molecules after shuffled: a part of it is how often each of them comes.
+    """
     values = [chemist(seed, off) for seed in range(3)]
-    beside = {"without h": [chemist(seed, "without h") for seed in range(3)]}
+    beside = {how: [chemist(seed, how) for seed in range(3)] for how in ("without h", "shuffled")}
     effect("Spearman's rho of g and the hidden reward of a chemist", values, at_least=0.5, beside=beside)

@@ -151,7 +151,7 @@ def test_a_draft_has_the_marks_of_its_pair(off: str) -> None:
 @cache
 def figures(featuriser: str, shuffled: bool = False) -> float:
     """R2 of changes of logP by edits of 300 held-out molecules."""
-    frame = edits(1600, 5)
+    frame = edits(1600, 17)
     molecules = frame.molecule.drop_duplicates().tolist()
     held = frame.molecule.isin(molecules[-300:])
     learn, judge = frame[~held].copy(), frame[held]

@@ -122,7 +122,7 @@ class ChemistPreference(Oracle):
     It is trained once, when the first molecule is scored.
 
     Args:
-        series: a file, or a table, with two columns of molecules, named ``from`` and ``to`` or with the one before first.
+        series: a file, or a table, with two columns of molecules: ``from`` and ``to``, or the one before first.
         gamma: how far ahead the chemist planned: 0 for the next molecule alone.
         proposals: random edits of each molecule.
         ridge: penalty of squared weights.
