@@ -165,7 +165,12 @@ def figures(featuriser: str, shuffled: bool = False) -> float:
     return 1 - float(np.mean(wrong**2) / judge.change.var(ddof=0))
 
 
-@pytest.mark.system("vpn", rung="works", twins=("off", "shuffled"))
+@pytest.mark.system(
+    "vpn",
+    rung="works",
+    twins=("off", "shuffled"),
+    null="0.69 on edits of a seed that it was not set up on, 0.80 on another",
+)
 def test_the_change_of_logp_is_predicted_without_the_product(off: str, effect: Effect) -> None:
     """The twins see the molecule alone, or learn shuffled changes."""
     value = figures("edit(marked=false)" if off == "off" else "edit", off == "shuffled")
