@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from molgraph.base.contracts import Generator
 from molgraph.base.errors import ConflictError, UnsupportedError
 from molgraph.base.options import Keyword, fill, optional
 from molgraph.base.paths import missing_file
@@ -52,7 +53,7 @@ def with_start(config: RunConfig) -> RunConfig:
     if config.model.init is None or "name" in config.model.model_fields_set:
         return config
     found = load_start(config.model.init)
-    if "init" not in found.method.param_names():
+    if isinstance(found.method, Generator) or "init" not in found.method.param_names():
         anew = f"; or train it anew: molgraph train assay.csv -t Y -m {found.kind}" * (found.kind in names("method"))
         said = f"{config.model.init} holds a {found.kind}, which has no encoder to start from"
         raise UnsupportedError(said, hint=PRETRAIN + anew)

@@ -97,10 +97,11 @@ def make_generator(config: RunConfig) -> Generator:
         logger.warning("%s has no %s: not used", name, " and no ".join(idle))
     params = options | config.model.params
     if config.model.init is not None:
-        if "init" not in cls.param_names():
-            words = f"{name} cannot start from {config.model.init}"
-            raise UnsupportedError(words, hint="a language model can: -m language --init prior")
-        shape = {key: load_start(config.model.init).method.get_params().get(key) for key in cls.shape}
+        start = load_start(config.model.init).method
+        if "init" not in cls.param_names() or not isinstance(start, cls):
+            words = f"{name} cannot start from {config.model.init}, which holds a {start.model_name}"
+            raise UnsupportedError(words, hint="a language model can from a language model: -m language --init prior")
+        shape = {key: start.get_params()[key] for key in cls.shape}
         if other := sorted(key for key, value in config.model.params.items() if key in shape and value != shape[key]):
             words = f"{config.model.init} decides {' and '.join(other)} of a training that starts from it"
             raise ConflictError(words, hint=f"leave {' and '.join(other)} out")
