@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Self
 
 import numpy as np
@@ -39,6 +40,13 @@ class Generated:
 
     def __len__(self) -> int:
         return len(self.smiles)
+
+    def __repr__(self) -> str:
+        return f"Generated({self.sentence})"
+
+    def _repr_html_(self) -> str:
+        """The sentence and the first rows."""
+        return f"<p>{escape(self.sentence)}</p>{self.to_frame().head(10).to_html(border=0)}"
 
     @classmethod
     def joined(cls, pieces: Sequence[Generated]) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,6 +70,14 @@ class Optimised:
 
     def __len__(self) -> int:
         return len(self.frame)
+
+    def __repr__(self) -> str:
+        return f"Optimised({self.sentence})"
+
+    def _repr_html_(self) -> str:
+        """The sentence, and the best molecules."""
+        best = self.frame.head(10).to_html(float_format="{:.3f}".format, na_rep="-", border=0, index=False)
+        return f"<p>{escape(self.sentence)}</p>{best}"
 
     def to_frame(self) -> pd.DataFrame:
         """The rows, the best first; molecules without a score are last, each with its reason."""

@@ -84,7 +84,9 @@ def make(work: Path) -> None:
     for number, round_ in enumerate(ROUNDS, 1):
         model = molgraph.train_generator(str(path), workdir=work / f"round-{number}", init=start, **HOW, **round_)
         model.save(start := str(work / f"round-{number}.mgm"))
-    model.method.set_params(precision="float32", threads=None)  # to draw alike on processors without bfloat16
+    model.method.set_params(
+        precision="float32", threads=None, init=None
+    )  # to draw alike on processors without bfloat16
     model.save(MODEL)
 
 
