@@ -103,7 +103,10 @@ def page(work: Path) -> None:
     curves = model.method.curves[["epoch", "train_loss", "valid_loss", "seconds"]].round(3)
     size = MODEL.stat().st_size / 1e6
     words = HEAD.format(draws=DRAWS, learned=len(learned), size=size, speed=speed)
-    write_whole(HERE / "PRIOR.md", f"{words}{found.markdown()}\n\n## Training, the last of two rounds\n\n{curves.to_markdown(index=False)}\n")
+    write_whole(
+        HERE / "PRIOR.md",
+        f"{words}{found.markdown()}\n\n## Training, the last of two rounds\n\n{curves.to_markdown(index=False)}\n",
+    )
 
 
 def main() -> None:
