@@ -1,4 +1,4 @@
-"""Read a scaffold, or two fragments for a linker, with attachment points as stars; write it as SMILES tokens."""
+"""Parse a scaffold, or two fragments to link, with attachment points written as stars, into SMILES tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Featurise edits as the graph of the molecule with marks where it is changed; the product is not perceived."""
+"""Turn a molecule and its edit (MOLECULE>>PRODUCT) into a graph of the molecule with features that mark changes."""
 
 from __future__ import annotations
 

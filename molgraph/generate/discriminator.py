@@ -1,4 +1,4 @@
-"""Train a classifier on descriptors that tells the molecules of a search from reference molecules."""
+"""Train a classifier on descriptors that tells generated molecules from reference molecules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan several edits ahead by predicted rewards, with the products of the best edits alone."""
+"""Estimate the value of edits several steps ahead from predicted rewards, building the best products alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measure how well a batch of scored texts estimates the gradient by which a search trains a language model."""
+"""Measure the noise of policy-gradient estimates of a language model, by batch size: cosines, variance, signal."""
 
 from __future__ import annotations
 
