@@ -212,5 +212,5 @@ class NetworkGenerator(Generator):
         registry.entry("schedule", self.schedule)
         check_optimizer(self.optimizer)
         make_callbacks(self.callback, start=False)
-        check_precision(self.precision)
+        check_precision(self.precision, self.device)
         resolve_device(self.device)

@@ -233,7 +233,7 @@ class GraphMethod(Method):
         check_optimizer(self.optimizer)
         make_callbacks(self.callback)
         make_views(self.views)
-        check_precision(self.precision)
+        check_precision(self.precision, self.device)
         resolve_device(self.device)
 
     def check_network(self) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,6 +21,8 @@ from molgraph.base.errors import UnknownNameError, UnsupportedError, nearest
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
+
+logger = logging.getLogger("molgraph")
 
 PRECISIONS = {"float32": "32-true", "bfloat16": "bf16-mixed"}
 DDP: dict[str, Any] = {"ddp": "popen", "ddp_spawn": "spawn", "ddp_fork": "fork"}  # how its processes are started
@@ -53,11 +56,20 @@ def resolve_device(device: str) -> torch.device:
         raise UnknownNameError(f"no device is named {device!r}", hint="examples: cpu, cuda, cuda:1") from error
 
 
-def check_precision(precision: str) -> str:
-    """Lightning's word for a precision of ours."""
+def check_precision(precision: str, device: str = "cpu") -> str:
+    """Lightning's word for a precision of ours; a warning, once, where the processor would only be slowed by it."""
     if precision not in PRECISIONS:
         raise UnknownNameError(f"no precision is named {precision!r}", hint=nearest(precision, PRECISIONS))
+    if precision == "bfloat16" and resolve_device(device).type == "cpu":
+        _warn_of_slow_bfloat16()
     return PRECISIONS[precision]
+
+
+@cache
+def _warn_of_slow_bfloat16() -> None:
+    able = torch.cpu.get_capabilities()
+    if able.get("architecture") == "x86_64" and not (able.get("avx512_bf16") or able.get("amx_bf16")):
+        logger.warning("this processor has no instructions for bfloat16: float32 is faster on it")
 
 
 def make_fabric(
@@ -67,7 +79,7 @@ def make_fabric(
 
     With ``unused``, processes that work by DDP look for parameters that a step leaves without a gradient.
     """
-    lightning_precision, where = check_precision(precision), resolve_device(device)
+    lightning_precision, where = check_precision(precision, device), resolve_device(device)
     from lightning.fabric import Fabric  # imported late: it takes seconds
     from lightning.fabric.strategies.ddp import DDPStrategy
 
