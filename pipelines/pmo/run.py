@@ -1,6 +1,6 @@
 """Run searches on the tasks of PMO, each call counted by the journal, and keep every call.
 
-MOLGRAPH_DATA=... python pipelines/pmo/run.py # all of pipelines/pmo.toml; goes on where it stopped
+MOLGRAPH_DATA=... python pipelines/pmo/run.py # all of pipelines/pmo.toml; goes on where it stopped, in pmo.csv too
 python pipelines/pmo/run.py --search reinvent --task qed --budget 1000    # some of it, another budget
 
 A cell is a search, a task and a seed: its calls go to bench/pmo/SEARCH/TASK-SEED.csv.gz, with the CPU seconds. The
@@ -39,7 +39,7 @@ from molgraph.train.make_method import make_method  # noqa: E402
 from molgraph.train.model import Model  # noqa: E402
 
 KINASES = {"gsk3b": "gsk3", "jnk3": "jnk3"}  # task -> column
-BENCH = ROOT / "bench" / "pmo"
+BENCH, STORED = ROOT / "bench" / "pmo", HERE / "pmo.csv"
 
 
 def oracle_of(task: str) -> Combined:
@@ -97,6 +97,9 @@ def main() -> None:
     budget = args.budget or recipe["budget"]
     folder = BENCH if budget == recipe["budget"] else BENCH / f"{budget}-calls"
     tasks = args.task or recipe["tasks"] or [*PMO_TASKS, *KINASES]
+    stored = set[tuple[str, ...]]()  # the cells of the board, whose calls may be elsewhere
+    if folder == BENCH and STORED.exists():
+        stored = {*pd.read_csv(STORED, dtype=str)[["search", "task", "seed"]].itertuples(index=False, name=None)}
     for seed in recipe["seeds"] if args.seed is None else [args.seed]:
         for search in recipe["search"]:
             label = search.get("label", search["name"])
@@ -104,7 +107,7 @@ def main() -> None:
                 continue
             for task in tasks:
                 out = folder / label / f"{task}-{seed}.csv.gz"
-                if not out.exists():
+                if not out.exists() and (label, task, str(seed)) not in stored:
                     run_cell(search, task, seed, budget, out)
                     print(f"{label} {task} seed {seed}: {out}", flush=True)
 
