@@ -48,6 +48,7 @@ KINDS: dict[str, Kind] = {
         ("molgraph.auxiliary.*", "molgraph.train.method", "molgraph.trust.*", "molgraph.auxiliary.peers.*"), PARAMS
     ),
     "wrapper": Kind(("molgraph.trust.*",), "--model '{name}(MODEL, NAME=VALUE)'"),
+    "domain": Kind(("molgraph.trust.domains.*",), "--model 'domain(MODEL, by={name}(NAME=VALUE))'"),
     "explainer": Kind(("molgraph.explain.*",), "--by '{name}(NAME=VALUE)'"),
     "study": Kind(("molgraph.study.*",), "molgraph study '{name}(NAME=VALUE)'"),
 }

@@ -67,6 +67,11 @@ def arrange(rows: SourceRows, prediction: Prediction, chosen: np.ndarray, *, kee
             own[_free(entity.name, (*own, status, reason))] = entity.shown[chosen].tolist()
     numbers = prediction.numbers({*own, status, reason, *rows.names})
     columns = {**own, **{name: _single(values[chosen]) for name, values in numbers.items()}}
+    for name, values in prediction.extra.items():
+        more = values[chosen]
+        columns[_free(name, {*columns, status, reason, *rows.names})] = (
+            more.tolist() if more.dtype == object else _single(more)
+        )
     blocks = None
     if MOLBLOCK in rows.columns.column_names:
         blocks = rows.columns[MOLBLOCK].take(pa.array(chosen)).to_pylist()

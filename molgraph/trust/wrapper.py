@@ -139,7 +139,7 @@ class Wrapper(Method):
             check_types(member, each.get("params", {}))
         wrapper.fitted = [member.from_state(State(own.get(f"member-{i}", {}), m)) for i, m in enumerate(metas)]
         wrapper.learned, wrapper.notes = own.get("learned", {}), _notes(wrapper.fitted)
-        if {*wrapper.learned} != {*cls.learns}:
+        if {*wrapper.learned} != {*wrapper.learns}:
             raise DamagedModelError(TORN.format(cls.name))
         return wrapper
 

@@ -32,6 +32,7 @@ from molgraph.study.study import Study
 from molgraph.train.callback import Callback
 from molgraph.train.objective import Objective
 from molgraph.train.optimizers import MakeOptimizer, Schedule
+from molgraph.trust.domains.domain import Domain
 from molgraph.trust.wrapper import Wrapper
 
 #: the base class of a kind's classes, or the class of its instances
@@ -40,6 +41,7 @@ CONTRACTS: dict[str, Any] = {
     "block": BlockOption,
     "bottleneck": Bottleneck,
     "callback": Callback,
+    "domain": Domain,
     "encoder": Encoder,
     "estimator": Estimator,
     "explainer": Explainer,

@@ -203,7 +203,7 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
     assert len(found.value) == (30 if isinstance(data, str) else len(NASTY)) and all(
         np.isfinite(found.value[np.asarray(found.ok)]).ravel()
     )
-    return found.value.tobytes()
+    return found.value.tobytes() + b"".join(found.extra[name].tobytes() for name in sorted(found.extra) if "_" in name)
 
 
 def _pairs(words: list[str]) -> list[list[str]]:

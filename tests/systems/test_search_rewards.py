@@ -84,13 +84,16 @@ def test_the_bonus_is_the_error_about_features_that_never_change(off: str) -> No
     reward.begin(None, scale=0.5)
     x = reward.describe(smiles)
     if off:
-        reward.phi.requires_grad_(requires_grad=True)
-        reward.optimizer.add_param_group({"params": [*reward.phi.parameters()]})
-    before, error = reward.phi(x), (reward.g(x) - reward.phi(x)).square().sum(dim=1).detach().double().numpy()
+        reward.networks.phi.requires_grad_(requires_grad=True)
+        reward.networks.optimizer.add_param_group({"params": [*reward.networks.phi.parameters()]})
+    before, error = (
+        reward.networks.phi(x),
+        (reward.networks.g(x) - reward.networks.phi(x)).square().sum(dim=1).detach().double().numpy(),
+    )
     np.testing.assert_allclose(reward.adjust(smiles, score), score + 0.15 * error / error.std(), rtol=1e-9)
     for _ in range(5):
         reward.adjust(smiles, score)
-    assert reward.phi(x).equal(before), "bit for bit"
+    assert reward.networks.phi(x).equal(before), "bit for bit"
     plain = RandomDistillation(0.0, width=16)
     plain.begin(None)
     assert plain.adjust(smiles, score).tobytes() == score.tobytes()
@@ -107,7 +110,7 @@ def test_the_bonus_tells_seen_molecules_from_others_and_falls_once_they_are_seen
         reward.begin(None, seed=seed)
 
         def bonus(smiles: list[str], reward: RandomDistillation = reward) -> np.ndarray:
-            return reward.error(reward.describe(smiles)).detach().numpy()
+            return reward.networks(reward.describe(smiles)).detach().numpy()
 
         def area(smiles: list[str], value: np.ndarray, bonus=bonus) -> float:
             return float(roc_auc_score(np.repeat([0, 1], [len(smiles), len(bace)]), [*bonus(smiles), *value]))

@@ -13,15 +13,13 @@ from torch import Tensor
 
 from molgraph.base.ranges import Count, NotNegative, Range
 from molgraph.base.registry import register
-from molgraph.base.seeds import derive
 from molgraph.base.systems import SystemCard
 from molgraph.chem.fingerprints import morgan
 from molgraph.generate.rewards.reward import Reward
-from molgraph.nn.perceptron import Perceptron
-from molgraph.train.runtime import torch_settings
+from molgraph.nn.random_distillation import RandomDistillation as RandomNetworks
+from molgraph.nn.random_distillation import of_one_length
 
 BITS = 2048
-LENGTH = 5.0  # of a fingerprint of 25 bits
 
 
 @register(
@@ -37,6 +35,7 @@ LENGTH = 5.0  # of a fingerprint of 25 bits
             off="''",
             beside=("no term",),
             command="molgraph optimise --search graph-ga --oracle qed --reward 'rnd(1)' -o found.csv",
+            modules=("molgraph.nn.random_distillation",),
         ),
     ),
 )
@@ -70,20 +69,12 @@ class RandomDistillation(Reward):
     def begin(self, *args: Any, **how: Any) -> None:
         """Draw both networks anew."""
         super().begin(*args, **how)
-        with torch_settings(None, derive(self.seed, "networks")):
-            self.phi = Perceptron(BITS, self.width, self.width).requires_grad_(requires_grad=False)
-            self.g = Perceptron(BITS, self.width, self.width)
-        self.optimizer = torch.optim.Adam(self.g.parameters(), self.learning_rate)
+        self.networks = RandomNetworks(BITS, self.width, self.seed, self.learning_rate)
         self.n, self.mean, self.squares = 0, 0.0, 0.0
 
     def describe(self, smiles: Sequence[str]) -> Float[Tensor, "n 2048"]:
-        """float [n, 2048], Morgan fingerprints of radius 2 as vectors of one length: large molecules are no news."""
-        bits = torch.from_numpy(morgan(smiles, n_bits=BITS).x).float()
-        return bits * (LENGTH / bits.norm(dim=1, keepdim=True).clamp(min=1))
-
-    def error(self, x: Float[Tensor, "n 2048"]) -> Float[Tensor, " n"]:
-        """float [n], ``|g(x) - phi(x)|^2``."""
-        return (self.g(x) - self.phi(x)).square().sum(dim=1)
+        """float [n, 2048], Morgan fingerprints of radius 2 as vectors of one length."""
+        return of_one_length(morgan(smiles, n_bits=BITS).x)
 
     def adjust(self, smiles: Sequence[str], score: np.ndarray) -> np.ndarray:
         """The scores with their bonuses; then the predictor learns from the batch."""
@@ -91,7 +82,7 @@ class RandomDistillation(Reward):
             return score.copy()
         x = self.describe(smiles)
         with torch.no_grad():
-            error = self.error(x).double().numpy()
+            error = self.networks(x).double().numpy()
         for value in error.tolist():  # Welford 1962
             self.n += 1
             step = value - self.mean
@@ -104,7 +95,4 @@ class RandomDistillation(Reward):
     def learn(self, x: Float[Tensor, "n 2048"]) -> None:
         """Steps of gradient descent on the mean error."""
         for _ in range(self.steps):
-            loss = self.error(x).mean()
-            self.optimizer.zero_grad()
-            loss.backward()
-            self.optimizer.step()
+            self.networks.learn(x)
