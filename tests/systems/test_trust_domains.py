@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
@@ -11,6 +12,7 @@ from molgraph.chem.fingerprints import morgan
 from molgraph.data.read import read_table
 from molgraph.data.splits import split_table
 from molgraph.nn.random_distillation import of_one_length
+from molgraph.trust.domains.deep_sad import NEAR, DeepSAD, semi_supervised
 from molgraph.trust.domains.nearest import NearestDistance
 from molgraph.trust.domains.rnd import RandomDistillationDomain
 from tests.systems.effect import Effect
@@ -68,3 +70,39 @@ def test_it_tells_molecules_of_another_table(off: str, effect: Effect) -> None:
     assert np.mean(gap) >= -0.05
     beside = {"Tanimoto distance": known, "number of bits": size, "held-out scaffolds": scaffolds}
     effect("AUC of molecules of another table against held-out ones", areas, at_least=0.7, beside=beside)
+
+
+@pytest.mark.system("deep-sad", rung="exact")
+def test_the_loss_is_that_of_the_paper_and_without_oddities_deep_svdds(off: str) -> None:
+    """Ruff et al. 2020, equation 7, term by term; the twin counts oddities as molecules without a label."""
+    rng = np.random.default_rng(4)
+    rest, odd = rng.random(7), rng.random(3)
+    by_hand = (sum(rest) + 2.0 * sum((each + NEAR) ** -1.0 for each in odd)) / (len(rest) + len(odd))
+    found = semi_supervised(torch.tensor(rest), torch.tensor(odd), 2.0, 0.0 if off else 0.3)
+    np.testing.assert_allclose(float(found), by_hand, rtol=1e-7)
+    plain = semi_supervised(torch.tensor(rest), torch.tensor(odd[:0]), 2.0, 0.0)
+    np.testing.assert_allclose(float(plain), rest.mean(), rtol=1e-7)
+
+
+@pytest.mark.system("deep-sad", rung="works")
+def test_one_percent_of_oddities_moves_the_others_away(off: str, effect: Effect) -> None:
+    """ESOL against BACE, one labelled for a hundred; the twin's labels are of the training molecules themselves."""
+    normal, strange = prints_of("esol"), prints_of("bace")
+    gains, plain, nearest, variance = [], [], [], []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        a, b = normal[rng.permutation(len(normal))], strange[rng.permutation(len(strange))]
+        learned, held, odd, new = a[:900], a[900:], b[:9], b[9:600]
+        truth, rows = np.repeat([0, 1], [len(held), len(new)]), np.vstack([held, new])
+        areas = []
+        for some in (odd[:0], learned[:9] if off else odd):
+            made = DeepSAD()
+            made.seed = seed
+            areas.append(float(roc_auc_score(truth, made.learn(learned, some).score(rows))))
+        gains.append(areas[1] - areas[0])
+        plain.append(areas[0])
+        nearest.append(float(roc_auc_score(truth, NearestDistance().fit(learned).score(rows))))
+        variance.append(float(made.network(of_one_length(learned)).detach().var(dim=0).mean()))
+    assert min(variance) > 1e-4, "no collapse"
+    beside = {"AUC without oddities": plain, "of the Tanimoto distance": nearest, "variance of embeddings": variance}
+    effect("gain in AUC by one percent of oddities", gains, at_least=0.03, beside=beside)
