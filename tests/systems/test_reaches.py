@@ -171,6 +171,7 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
     if "ppi_yeast" in command:
         quick += ["--sequence", "protein_a", "--sequence", "protein_b"]
     if "tox21" in command:
+        quick = quick[2:] if quick[:2] == ["-t", "y"] else quick
         quick += ["-t", "a", "-t", "b", "-t", "c"]
     out = folder / (words[words.index("-o") + 1] if "-o" in words else "model.mgm")
     if "-o" in words:
