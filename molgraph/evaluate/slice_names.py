@@ -22,7 +22,7 @@ from molgraph.chem.smiles import parse_smiles
 from molgraph.evaluate.error_slices import Slices, error_slices
 
 NAMES, FIRST = 3, 5  # names of a slice that are tested; slices that are named
-WIDE, DEEP = 512, 24  # fingerprint's width, and principal components
+WIDE, DEEP, PER = 512, 24, 30  # fingerprint width; principal components at most, and molecules for each
 PROPERTIES = MappingProxyType(
     {"weight": rdMolDescriptors.CalcExactMolWt, "logP": Crippen.MolLogP, "TPSA": rdMolDescriptors.CalcTPSA,
      "rotatable bonds": rdMolDescriptors.CalcNumRotatableBonds, "rings": rdMolDescriptors.CalcNumRings}
@@ -55,7 +55,7 @@ def describe(smiles: list[str], seed: int = 0) -> Described:
     groups = functional_groups(smiles)
     environments = np.log1p(morgan(smiles, 1, WIDE, counts=True).x.astype(np.float64))
     both = np.nan_to_num(np.hstack([environments, groups]))
-    made = PCA(max(min(DEEP, len(both) // 10), 1), svd_solver="randomized", random_state=derive(seed, "pca") % 2**31)
+    made = PCA(max(min(DEEP, len(both) // PER), 1), svd_solver="randomized", random_state=derive(seed, "pca") % 2**31)
     x = made.fit_transform(both)
     spread = x.std(axis=0)
     x = x[:, spread > 1e-6] / spread[spread > 1e-6]
