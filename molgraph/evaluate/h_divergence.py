@@ -113,8 +113,8 @@ def h_divergence(
     def compare(rows: np.ndarray) -> tuple[float, float, float, float]:
         own = z[rows].T @ z[rows]
         a, b = own / n, (total - own) / (len(z) - n)
-        parts = [least_loss(each, width, penalty) for each in (a, b, (a + b) / 2)]
-        return (divergence(*parts, kind=kind), parts[2], parts[0], parts[1])
+        one, other, both = (least_loss(each, width, penalty) for each in (a, b, (a + b) / 2))
+        return divergence(one, other, both, kind), both, one, other
 
     value, mixture, one, other = compare(np.arange(n))
     rng = generator(seed, "h-divergence")

@@ -9,24 +9,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from rdkit.Chem import Crippen, Fragments, rdMolDescriptors
 from scipy.stats import false_discovery_control, hypergeom
 from sklearn.decomposition import PCA
 
 from molgraph.base.seeds import derive, generator
 from molgraph.base.table import Target
+from molgraph.chem.descriptors import rdkit_descriptors
 from molgraph.chem.fingerprints import morgan
-from molgraph.chem.functional_groups import GROUPS, functional_groups
+from molgraph.chem.functional_groups import GROUPS, WORDS, functional_groups
 from molgraph.chem.scaffold import scaffolds
-from molgraph.chem.smiles import parse_smiles
 from molgraph.evaluate.error_slices import Slices, error_slices
 
 NAMES, FIRST = 3, 5  # names of a slice that are tested; slices that are named
 WIDE, DEEP, PER = 512, 24, 30  # fingerprint width; principal components at most, and molecules for each
 PROPERTIES = MappingProxyType(
-    {"weight": rdMolDescriptors.CalcExactMolWt, "logP": Crippen.MolLogP, "TPSA": rdMolDescriptors.CalcTPSA,
-     "rotatable bonds": rdMolDescriptors.CalcNumRotatableBonds, "rings": rdMolDescriptors.CalcNumRings}
-)  # fmt: skip
+    {"weight": "MolWt", "logP": "MolLogP", "TPSA": "TPSA", "rotatable bonds": "NumRotatableBonds", "rings": "RingCount"}
+)
 
 
 class Described(NamedTuple):
@@ -59,24 +57,19 @@ def describe(smiles: list[str], seed: int = 0) -> Described:
     x = made.fit_transform(both)
     spread = x.std(axis=0)
     x = x[:, spread > 1e-6] / spread[spread > 1e-6]
-    columns, names = list(groups.T > 0), [(name, _words(name)) for name in GROUPS]
+    columns, names = list(groups.T > 0), [*zip(GROUPS, WORDS, strict=True)]
     frames = [str(each) for each in scaffolds(smiles).values]
     common = [(text, n) for text, n in Counter(frames).items() if text and n >= max(8, len(smiles) // 100)]
     for i, (text, _) in enumerate(sorted(common, key=lambda each: (-each[1], each[0])), 1):
         columns.append(np.array([each == text for each in frames]))
         names.append((f"scaffold {i}", text))
-    mols = [parse_smiles(text).mol for text in smiles]
-    for name, function in PROPERTIES.items():
-        values = np.array([np.nan if mol is None else function(mol) for mol in mols])
+    described = rdkit_descriptors(smiles)
+    for name, column in PROPERTIES.items():
+        values = described.x[:, described.names.index(column)]
         low, high = np.nanquantile(values, [0.2, 0.8], method="nearest")
         columns += [values < low, values > high]
         names += [(f"{name} below {low:.4g}", ""), (f"{name} above {high:.4g}", "")]
     return Described(x, np.column_stack(columns), *zip(*names, strict=True))
-
-
-def _words(name: str) -> str:
-    words = (getattr(Fragments, name).__doc__ or name).strip().removeprefix("Number of ")
-    return " ".join(words.split())
 
 
 class Errors(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from io import BytesIO
 from types import MappingProxyType
 from typing import Annotated
 
@@ -20,6 +19,7 @@ from molgraph.base.seeds import derive, generator
 from molgraph.base.systems import SystemCard
 from molgraph.data.table import Table
 from molgraph.evaluate.metrics import columns_of
+from molgraph.evaluate.report_shift import draw_shift
 from molgraph.evaluate.shift_scores import Guess, fit_temperature, mix, scores, with_temperature
 from molgraph.study.near_far import FEWEST, Parts, divide
 from molgraph.study.study import SECONDS, Control, Findings, Study, Subject
@@ -194,6 +194,7 @@ class ShiftStudy(Study):
 
     Raises:
         LabelError: fewer than 100 labelled molecules, or labels that are all equal.
+        UnsupportedError: a model's file.
     """
 
     needs = ("data", "model")
@@ -214,6 +215,8 @@ class ShiftStudy(Study):
     def run(self, subject: Subject, *, seed: int = 0, seconds: float = SECONDS) -> Findings:
         """Divide, fit while there is time, and score."""
         started = time.process_time()
+        if not isinstance(subject.model, str) or subject.model.endswith(".mgm"):
+            raise UnsupportedError("shift fits its model anew, several times", hint="name a model, such as -m dmpnn")
         parts = divide(subject.table(), self.rows, seed)
         fits, longest = Fits(subject, parts, self.epochs, self.dropout, seed, stops=self.stops), 0.0
         while len(fits.methods) < self.members:
@@ -250,22 +253,3 @@ def tell(frame: pd.DataFrame) -> str:
         f"{near['nll']:.2f} to {far['nll']:.2f} nats, its {words} from {near[gauge]:.2f} to {far[gauge]:.2f}; best of "
         f"the far is {best} ({winner['nll']:.2f} nats, {winner[gauge]:.2f})."
     )
-
-
-def draw_shift(frame: pd.DataFrame, form: str) -> bytes:
-    """Likelihood and calibration of each method from near to far, as ``png`` or ``svg``."""
-    from matplotlib.figure import Figure  # which few runs need
-
-    figure = Figure(figsize=(9, 3.4), layout="constrained")
-    gauges = [("nll", "negative log-likelihood (nats)"), ("ece", "calibration error")]
-    if "ece" not in frame:
-        gauges[1] = ("covered", "share within the interval of 90%")
-    for axes, (gauge, label) in zip(figure.subplots(1, 2), gauges, strict=True):
-        for method in frame["method"].unique():
-            own = frame[(frame["method"] == method) & (frame["bin"] != "all")]
-            axes.plot(own["bin"], own[gauge], marker="o", markersize=4, label=method)
-        axes.set(ylabel=label, xlabel="similarity to training")
-        axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8)
-    figure.savefig(out := BytesIO(), format=form)
-    return out.getvalue()
