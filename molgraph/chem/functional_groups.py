@@ -12,6 +12,10 @@ from molgraph.chem.smiles import parse_smiles
 
 _FUNCTIONS = {name: getattr(Fragments, name) for name in sorted(vars(Fragments)) if name.startswith("fr_")}
 GROUPS: tuple[str, ...] = tuple(_FUNCTIONS)
+#: what each group is in words
+WORDS: tuple[str, ...] = tuple(
+    " ".join((_FUNCTIONS[name].__doc__ or name).strip().removeprefix("Number of ").split()) for name in GROUPS
+)
 PAYS_FROM = 2_000  # molecules; below, starting processes costs more than it saves
 
 

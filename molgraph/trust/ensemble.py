@@ -17,18 +17,7 @@ from molgraph.trust.wrapper import LARGEST, Wrapper, register_wrapper
 
 @register_wrapper(
     "ensemble",
-    systems=(
-        SystemCard("deep-ensembles"),
-        SystemCard(
-            "uncertainty-under-shift-benchmark",
-            left_out="the study: scores by distance of temperature, dropout and variational layers beside the ensemble",
-            off="-s params.n=1",
-            beside=("one member",),
-            command="molgraph train dataset:chembl2321810 -m ensemble",
-            modules=("molgraph.evaluate.measures", "molgraph.evaluate.screening"),
-            part=True,
-        ),
-    ),
+    systems=(SystemCard("deep-ensembles"),),
     tags=("uncertainty",),
     summary="fits of one model from several seeds: their mean, and their spread, which is not calibrated",
     paper="Lakshminarayanan et al. 2017, NeurIPS 30",
