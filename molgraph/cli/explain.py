@@ -20,7 +20,8 @@ def explain(
     """Show what a model holds of the atoms and bonds of molecules.
 
     clusters colours atoms by the clusters into which structpool or pyg_pool
-    put them; salience colours bonds by the states that rfm gives them; bits
+    put them; contributions colours atoms by what each adds to a prediction that
+    is their exact sum (additive); occlusion by the change without it; salience colours bonds by the states that rfm gives them; bits
     shows the fragments that a bit of a neural_fingerprint stands for.
 
     Examples:
