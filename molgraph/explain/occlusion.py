@@ -15,10 +15,10 @@ from scipy.sparse.csgraph import shortest_path
 from molgraph.base.ranges import INNER_LIMIT, Range
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch, collate
+from molgraph.data.graph_store import GraphStore
 from molgraph.data.table import make_table
 from molgraph.explain.explainer import Attribution, Explainer
 from molgraph.train.inference import FittedNetworks
-from molgraph.train.inputs import graph_of_rows, input_graphs
 from molgraph.train.method import GraphMethod
 from molgraph.train.rdkit_features import for_model
 from molgraph.train.samples import InputBatch, Sample
@@ -40,42 +40,49 @@ class Hidden(NamedTuple):
     joint: np.ndarray
 
 
-@torch.no_grad()
 def hide_atoms(fitted: FittedNetworks, smiles: str, apart: int = 6) -> Hidden:
     """Hide each atom, and pairs of atoms more than ``apart`` bonds from each other: their features become zeros.
 
     The bonds, all other atoms and descriptors of the molecule stay as they are. Pairs are evenly spread over all there
     are, 100 at most.
     """
-    table = make_table([smiles])
-    made, descriptors = input_graphs(table, fitted.inputs), for_model(table, fitted.descriptors.names)
-    extra = fitted.descriptors.apply(descriptors.features, descriptors.feature_names)
-    graph, store = int(graph_of_rows(made)[0, 0]), made[0].store
-    single = collate(store, np.array([graph]))
+    single = collate(_store(fitted, smiles), np.array([0]))
     n = single.n_atoms
     ends = single.source.numpy(), single.target.numpy()
     far = shortest_path(csr_array((np.ones(single.n_bonds), ends), shape=(n, n)), unweighted=True)
     first, second = np.nonzero(np.triu(far > apart))
     kept = np.unique(np.linspace(0, max(len(first) - 1, 0), PAIRS).astype(int))[: len(first)]
     first, second = first[kept], second[kept]
-    hidden = [(), *((a,) for a in range(n)), *zip(first.tolist(), second.tolist(), strict=True)]
-    raw = []
-    for start in range(0, len(hidden), BATCH):
-        part = hidden[start : start + BATCH]
-        batch = _without(collate(store, np.full(len(part), graph)), n, part)
-        more = None if extra is None else torch.from_numpy(extra).expand(len(part), -1)
-        sample = Sample((InputBatch(batch, None),), more, None, None)
-        raw.append(fitted.network(sample)[0][:, 0].double().numpy())
-    change = np.concatenate(raw)[0] - np.concatenate(raw)
+    raw = answers_without(fitted, smiles, [(), *((a,) for a in range(n)), *zip(first, second, strict=True)])[:, 0]
+    change = raw[0] - raw
     one = change[1 : n + 1]
     return Hidden(one, one[first] + one[second], change[n + 1 :])
 
 
-def _without(batch: GraphBatch, n: int, hidden: Sequence[tuple[int, ...]]) -> GraphBatch:
+@torch.no_grad()
+def answers_without(fitted: FittedNetworks, smiles: str, hidden: Sequence[Sequence[int]]) -> np.ndarray:
+    """float64 [len(hidden), width]: the network's raw outputs for a molecule with the features of some atoms zeros."""
+    table, store = make_table([smiles]), _store(fitted, smiles)
+    descriptors = for_model(table, fitted.descriptors.names)
+    extra = fitted.descriptors.apply(descriptors.features, descriptors.feature_names)
+    raw = []
+    for start in range(0, len(hidden), BATCH):
+        part = hidden[start : start + BATCH]
+        batch = _without(collate(store, np.zeros(len(part), dtype=np.int64)), part)
+        more = None if extra is None else torch.from_numpy(extra).expand(len(part), -1)
+        raw.append(fitted.network(Sample((InputBatch(batch, None),), more, None, None))[0].double().numpy())
+    return np.concatenate(raw)
+
+
+def _store(fitted: FittedNetworks, smiles: str) -> GraphStore:
+    return fitted.inputs[0].featuriser.featurise([smiles], spec=fitted.inputs[0].spec)
+
+
+def _without(batch: GraphBatch, hidden: Sequence[Sequence[int]]) -> GraphBatch:
     table, code = batch["atom"].table, batch["atom"].code.clone()
     assert table is not None
     for i, atoms in enumerate(hidden):
-        code[[i * n + a for a in atoms]] = len(table)
+        code[int(batch["atom"].offsets[i]) + np.array(atoms, dtype=np.int64)] = len(table)
     return batch.with_level("atom", table=torch.cat([table, torch.zeros_like(table[:1])]), code=code)
 
 
