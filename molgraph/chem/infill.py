@@ -41,7 +41,7 @@ def cut(mol: Chem.Mol) -> Pieces:
     mol, n = Chem.Mol(mol), mol.GetNumAtoms()
     for atom in mol.GetAtoms():
         atom.SetAtomMapNum(0)
-    pairs = [pair for pair in mol.GetSubstructMatches(_CUT, maxMatches=10_000)]
+    pairs = mol.GetSubstructMatches(_CUT, maxMatches=10_000)
     bonds = sorted({mol.GetBondBetweenAtoms(*pair).GetIdx() for pair in pairs if _cuts(mol, *pair)})
     if not bonds:
         return Pieces((mol,), (tuple(range(n)),), ())

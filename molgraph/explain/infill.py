@@ -225,7 +225,10 @@ def fragment_library(source: str) -> FragmentLibrary:
             "fido",
             left_out="images; a generative network as infiller (a library's frequencies of fragments stand for it) and "
             "the Concrete relaxation (no molecule has half a fragment: enumeration, or the score function's gradient)",
+            off="infill(fill=carbon)",
             beside=("carbon", "zero"),
+            command="molgraph train dataset:esol -m dmpnn -o assay.mgm && "
+            "molgraph explain assay.mgm library.smi --by infill -o fragments.csv",
             modules=("molgraph.chem.infill", "molgraph.explain.occlusion"),
         ),
     ),

@@ -29,8 +29,8 @@ ACID, NITRO = (Chem.MolFromSmarts(text) for text in ("C(=O)[OH]", "[N+](=O)[O-]"
 CLASSES = (Target("nitro", "binary"),)
 MOLECULES = (
     "O=[N+]([O-])c1ccc(C(=O)O)cc1Cl",
-    "CC(=O)Nc1ccc(S(=O)(=O)N2CCOCC2)c(C(=O)O)c1",
-    "Cc1cc([N+](=O)[O-])ccc1OCCN1CCCC1",
+    "OC(=O)c1ccc(S(=O)(=O)N2CCOCC2)c([N+](=O)[O-])c1",
+    "OC(=O)c1cc([N+](=O)[O-])ccc1OCCN1CCCC1",
     "OC(=O)c1ccc(cc1)-c1ccc([N+](=O)[O-])c(OC)c1NC",
 )
 
@@ -64,8 +64,6 @@ def test_learned_regions_are_those_of_the_enumeration(off: str, smiles: str) -> 
     wanted = enumerate_masks(cost, n)
     if off:
         by_one = find_regions(evidence, 0.5).alone > 0.5
-        if smiles in MOLECULES[1:3]:  # of one group, which is found so too
-            by_one = np.zeros(n, bool)
         assert cost(by_one[None])[0] <= cost(wanted[None])[0] + 1e-9
     found = find_regions(evidence, 0.5, exact=10)
     _, learned = learn_masks(cost, n, seed=5)
@@ -165,7 +163,7 @@ def test_the_deletion_region_is_the_group_that_decides(off: str, effect: Effect)
 
 @pytest.mark.system("fido", rung="works")
 def test_filled_molecules_are_nearer_to_those_of_training(off: str, effect: Effect) -> None:
-    """The network's state's distance to the nearest of training, each fragment dropped by chance 1/2, as learning starts.
+    """The state's distance to the nearest of training; each fragment is dropped with chance 1/2, as learning starts.
 
     Off: zeros against zeros. Where one fragment alone is dropped, often one atom, the share is 0.74.
     """
