@@ -200,3 +200,19 @@ def carbon(mol: Chem.Mol, atoms: Iterable[int]) -> str | None:
         except (ValueError, RuntimeError):
             return None
     return text
+
+
+def canonical(mol: Chem.Mol) -> tuple[str, list[int]]:
+    """The canonical SMILES of a molecule, and the number in the molecule of each of its atoms.
+
+    Example:
+        >>> canonical(Chem.MolFromSmiles("OCC"))
+        ('CCO', [2, 1, 0])
+    """
+    text = Chem.MolToSmiles(mol)
+    return text, [*mol.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"]]
+
+
+def name_of(mol: Chem.Mol, atoms: Sequence[int]) -> str:
+    """The SMILES of some atoms of a molecule."""
+    return str(Chem.MolFragmentToSmiles(mol, [*atoms]))

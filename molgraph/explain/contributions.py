@@ -17,6 +17,7 @@ from molgraph.explain.explainer import Attribution, Explainer
 from molgraph.nn.readouts import Mean, NormReadout, Sum
 from molgraph.train.inference import FittedNetworks
 from molgraph.train.method import GraphMethod
+from molgraph.train.model import Model
 from molgraph.train.samples import InputBatch, Sample
 
 
@@ -62,8 +63,9 @@ def contributions(fitted: FittedNetworks, batch: GraphBatch, target: int = 0) ->
         each, base = network.head(h)[:, column].double().numpy(), 0.0
     else:
         layer, sizes = network.head.layers[0], batch["atom"].offsets.diff().double().numpy()
-        share = {Sum: 1.0, Mean: 1 / np.maximum(sizes, 1)}.get(type(network.encoder.readout))
-        share = 1 / network.encoder.readout.norm if share is None else share
+        readout: Any = network.encoder.readout
+        norm = {Sum: 1.0, Mean: np.maximum(sizes, 1)}
+        share = 1 / norm.get(type(readout), getattr(readout, "norm", 1.0))
         weight = np.broadcast_to(share, sizes.shape)[batch.graph_of("atom").numpy()]
         each = weight * (h.double() @ layer.weight[column].double()).numpy()
         base = float(layer.bias[column])
@@ -82,12 +84,17 @@ def _elements(fitted: FittedNetworks, batch: GraphBatch) -> np.ndarray:
 
 def sums_atoms(model: Any) -> bool:
     """Whether a model's answer is a sum over the atoms of one molecule: by the head ``atomwise``, or a linear head."""
-    method = getattr(model, "method", None)
-    if not isinstance(method, GraphMethod) or not method.ready().network.has_head:
+    if not isinstance(model, Model) or not isinstance(model.method, GraphMethod):
         return False
-    fitted = method.ready()
+    fitted = model.method.ready()
     network, encoder = fitted.network, fitted.network.encoder
-    if network.joiner is not None or network.level != "row" or fitted.descriptors.names or encoder.options:
+    if (
+        not network.has_head
+        or network.joiner is not None
+        or network.level != "row"
+        or fitted.descriptors.names
+        or encoder.options
+    ):
         return False
     linear = len(getattr(network.head, "layers", ())) == 1 and encoder.d_rows == encoder.d_out
     return network.reads_atoms or (linear and type(getattr(encoder, "readout", None)) in (Sum, Mean, NormReadout))

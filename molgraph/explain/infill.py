@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import product
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
-from rdkit import Chem
 
 from molgraph.base.contracts import Method
 from molgraph.base.errors import EmptyError, UnknownNameError, UnsupportedError, nearest
@@ -20,17 +18,17 @@ from molgraph.base.ranges import Count, NotNegative, Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
 from molgraph.base.systems import SystemCard
-from molgraph.chem.infill import FragmentLibrary, Pieces, carbon, cut, infill
+from molgraph.chem.infill import FragmentLibrary, Pieces, canonical, carbon, cut, infill, name_of
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.read import read_table
 from molgraph.explain.explainer import Attribution, Explainer
+from molgraph.explain.masks import enumerate_masks, learn_masks
 from molgraph.explain.occlusion import answers_without
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 
 Fill = Literal["library", "carbon", "zero"]
 MOST, BASE, EXACT = 2000, 16, 8  # molecules of a library; draws without any fragment; fragments that are enumerated
-STEPS, SAMPLES, RATE = 40, 16, 0.3  # of learning probabilities: steps, masks of a step, Adam's rate
 EDGE, FAINT = 1e-6, 0.1  # probabilities are this far from 0 and 1; deviations in which nothing is to be explained
 
 
@@ -71,7 +69,7 @@ class Evidence:
     ) -> None:
         self.model, self.smiles, self.fill, self.library = model, smiles, fill, library
         self.column, self.draws = column, draws if fill == "library" else 1
-        self.mol = Chem.MolFromSmiles(smiles)
+        self.mol = parse_smiles(smiles)[0]
         self.pieces: Pieces = cut(self.mol)
         self.sizes = np.array([len(atoms) for atoms in self.pieces.atoms], dtype=float)
         self._known: dict[bytes, float] = {}
@@ -125,46 +123,6 @@ class Evidence:
             return own
         own = np.clip(own, EDGE, 1 - EDGE)
         return np.asarray(np.log(own / (1 - own)))
-
-
-Cost = Callable[[np.ndarray], np.ndarray]  # bool [k, n] to float64 [k]
-
-
-def enumerate_masks(cost: Cost, n: int) -> np.ndarray:
-    """bool [n]: the mask of the least cost; of several the one of the fewest fragments."""
-    masks = np.array([*product([False, True], repeat=n)], dtype=bool)
-    masks = masks[np.argsort(masks.sum(1), kind="stable")]
-    return np.asarray(masks[int(np.nanargmin(np.round(cost(masks), 9)))])
-
-
-def learn_masks(cost: Cost, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Drop probabilities of least expected cost, float64 [n], and the mask that they round to, bool [n].
-
-    ``min over theta of E[cost(z)]`` with independent ``z_i ~ Bernoulli(theta_i)``: Chang et al. 2019, equations 3 and
-    4. The gradient is that of the score function, less the mean cost of the step's other masks. One fragment of the
-    rounded mask, or one in it for one outside, is then changed as long as that lowers the cost.
-    """
-    rng, logits = generator(seed, "masks"), torch.zeros(n, dtype=torch.float64, requires_grad=True)
-    adam = torch.optim.Adam([logits], RATE)
-    for _ in range(STEPS):
-        theta = logits.detach().sigmoid().numpy()
-        z = rng.random((SAMPLES, n)) < theta
-        value = cost(z)
-        value = np.where(np.isfinite(value), value, np.nanmax(value, initial=0.0))
-        rest = (value.sum() - value) / (SAMPLES - 1)
-        logits.grad = torch.from_numpy(((value - rest)[:, None] * (z - theta)).mean(0))
-        adam.step()
-    theta = logits.detach().sigmoid().numpy()
-    mask = theta > 0.5
-    for _ in range(2 * n):
-        one = np.eye(n, dtype=bool)
-        swaps = [mask ^ one[i] ^ one[j] for i in np.flatnonzero(mask) for j in np.flatnonzero(~mask)]
-        near = np.array([mask, *(mask ^ one), *swaps])
-        best = int(np.nanargmin(np.round(cost(near), 9)))
-        if best == 0:
-            break
-        mask = near[best]
-    return theta, mask
 
 
 def find_regions(evidence: Evidence, size: float, *, exact: int = EXACT, seed: int = 0) -> Regions:
@@ -229,7 +187,7 @@ def fragment_library(source: str) -> FragmentLibrary:
             beside=("carbon", "zero"),
             command="molgraph train dataset:esol -m dmpnn -o assay.mgm && "
             "molgraph explain assay.mgm library.smi --by infill -o fragments.csv",
-            modules=("molgraph.chem.infill", "molgraph.explain.occlusion"),
+            modules=("molgraph.chem.infill", "molgraph.explain.masks", "molgraph.explain.occlusion"),
         ),
     ),
     command="molgraph train dataset:esol -m dmpnn -o dmpnn.mgm && molgraph explain dmpnn.mgm CCO --by infill",
@@ -283,21 +241,24 @@ class Infill(Explainer):
         library = fragment_library(self.library) if self.fill == "library" else None
         predicted = model.predict([*smiles])
         columns = self._columns(model)
-        rows, drawings, captions = [], [], []
+        rows: list[tuple[Any, ...]] = []
+        drawings: list[tuple[int, dict[str, Any]]] = []
+        captions: list[str] = []
         for i, text in enumerate(smiles):
             mol = parse_smiles(text)[0] if np.isfinite(predicted.value[i, columns]).all() else None
             if mol is None or not mol.GetNumAtoms():
-                drawings.append((i, {})), captions.append("")
+                drawings.append((i, {}))
+                captions.append("")
                 continue
             column = columns[int(predicted.value[i, columns].argmax())]
-            canonical, order = Chem.MolToSmiles(mol), [*mol.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"]]
-            evidence = Evidence(model, canonical, self.fill, library, column, self.draws)
+            plain, order = canonical(mol)
+            evidence = Evidence(model, plain, self.fill, library, column, self.draws)
             found = find_regions(evidence, self.size)
             marked: list[int] = []
             for k, own in enumerate(evidence.pieces.atoms):
                 atoms = sorted(order[a] for a in own)
                 marked += atoms if found.deletion[k] else []
-                name = Chem.MolFragmentToSmiles(mol, atoms)
+                name = name_of(mol, atoms)
                 row = (i, atoms[0], found.drop[k], name, found.alone[k], found.deletion[k], found.sufficient[k])
                 rows.append((*row, " ".join(map(str, atoms))))
             drawings.append((i, {"atoms": marked}))

@@ -20,6 +20,7 @@ from molgraph.data.table import make_table
 from molgraph.explain.explainer import Attribution, Explainer
 from molgraph.train.inference import FittedNetworks
 from molgraph.train.method import GraphMethod
+from molgraph.train.model import Model
 from molgraph.train.rdkit_features import for_model
 from molgraph.train.samples import InputBatch, Sample
 
@@ -130,12 +131,11 @@ class Occlusion(Explainer):
 
     def can_read(self, encoder: Any) -> bool:
         """Whether it is a graph network that predicts molecules, from features of atoms."""
-        method = getattr(encoder, "method", None)
-        if not isinstance(method, GraphMethod) or not method.ready().network.has_head:
+        if not isinstance(encoder, Model) or not isinstance(encoder.method, GraphMethod):
             return False
-        fitted = method.ready()
+        fitted = encoder.method.ready()
         atoms = fitted.inputs[0].spec.widths.get("atom", 0) > 0 and not fitted.network.encoder.by_code
-        return len(fitted.inputs) == 1 and atoms and fitted.network.level == "row"
+        return fitted.network.has_head and len(fitted.inputs) == 1 and atoms and fitted.network.level == "row"
 
     def explain(self, encoder: Any, batch: GraphBatch, smiles: Sequence[str]) -> Attribution:
         """The changes."""

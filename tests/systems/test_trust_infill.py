@@ -19,7 +19,8 @@ from molgraph.data.featurize import featurize
 from molgraph.data.sources import builtin
 from molgraph.data.table import make_table
 from molgraph.explain import infill as fido
-from molgraph.explain.infill import Evidence, Fill, enumerate_masks, find_regions, fragment_library, learn_masks
+from molgraph.explain.infill import Evidence, Fill, find_regions, fragment_library
+from molgraph.explain.masks import enumerate_masks, learn_masks
 from molgraph.explain.occlusion import _without
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import torch
-from rdkit import Chem
-from rdkit.Chem import Crippen, Descriptors, rdMolDescriptors
 from sklearn.linear_model import RidgeCV
 
 from molgraph.base.errors import EmptyError, UnsupportedError
@@ -20,6 +17,7 @@ from molgraph.base.ranges import LARGEST, Range
 from molgraph.base.registry import names, register
 from molgraph.base.seeds import derive, generator
 from molgraph.base.systems import SystemCard
+from molgraph.chem.concepts import concepts
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.batch import collate
 from molgraph.data.standardise import standardise
@@ -34,42 +32,6 @@ from molgraph.train.runtime import torch_settings
 LEAST, BATCH, TRAIN = 40, 256, 0.7  # rows; molecules of a batch; share of the rows that probes learn from
 ALPHAS = np.logspace(-1, 6, 15)  # of ridge regression on standardised columns
 CHANCE, CLEAR = 0.05, 0.99  # R2 of the controls
-GROUPS = {
-    "acid": "C(=O)[OH]",
-    "amide": "[NX3]C(=O)[#6]",
-    "basic amine": "[NX3;!$(N-C=[O,S,N]);!$(N-S=O);!$(N-[c,N,O])]([#6,#1])[CX4]",
-    "nitro": "[N+](=O)[O-]",
-    "halogen": "[F,Cl,Br,I]",
-    "alcohol": "[OX2H][CX4]",
-}
-NUMBERS: Mapping[str, Any] = {
-    "heavy atoms": lambda mol: mol.GetNumHeavyAtoms(),
-    "weight": Descriptors.MolWt,
-    "logP": Crippen.MolLogP,
-    "TPSA": rdMolDescriptors.CalcTPSA,
-    "rings": rdMolDescriptors.CalcNumRings,
-    "aromatic rings": rdMolDescriptors.CalcNumAromaticRings,
-    "H donors": rdMolDescriptors.CalcNumHBD,
-    "rotatable bonds": rdMolDescriptors.CalcNumRotatableBonds,
-    "fraction sp3": rdMolDescriptors.CalcFractionCSP3,
-}
-
-
-def concepts(mols: list[Chem.Mol]) -> pd.DataFrame:
-    """A column a concept: numbers of RDKit, and whether there are groups, of which 5 molecules have and lack one.
-
-    Example:
-        >>> concepts([Chem.MolFromSmiles(text) for text in ("CCO", "c1ccccc1")])["rings"].tolist()
-        [0.0, 1.0]
-    """
-    found = {name: [float(how(mol)) for mol in mols] for name, how in NUMBERS.items()}
-    for name, smarts in GROUPS.items():
-        query = Chem.MolFromSmarts(smarts)
-        has = np.array([float(mol.HasSubstructMatch(query)) for mol in mols])
-        if 5 <= has.sum() <= len(has) - 5:
-            found[name] = has.tolist()
-    frame = pd.DataFrame(found)
-    return frame.loc[:, frame.std() > 0]
 
 
 def decodability(x: np.ndarray, y: np.ndarray, seed: int = 0) -> np.ndarray:
@@ -152,7 +114,7 @@ def with_concept(x: np.ndarray, concept: np.ndarray) -> np.ndarray:
             left_out="images; classifiers (groups are regressed as 0 and 1); pairs of redundant planted features",
             beside=("untrained", "shuffled", "input"),
             off="probes(linear=false)",
-            command="molgraph study probes dataset:esol -m 'gin(depth=3, epochs=10)' -o probes.csv",
+            command="molgraph study probes builtin:chembl2321810 -m 'gin(depth=3, epochs=10)' -o probes.csv",
         ),
     ),
 )
@@ -191,7 +153,8 @@ class ProbesStudy(Study):
         frame = concepts(mols)
         y, rng = frame.to_numpy(), generator(seed, "shuffled")
         shuffled = rng.permutation(y)
-        rows, left = [], [*trained]
+        rows: list[tuple[Any, ...]] = []
+        left = [*trained]
         raw = self._probe(trained["input"], y, seed)
         while left and (not rows or time.process_time() < end):
             layer = left.pop()  # the last first
@@ -225,7 +188,7 @@ class ProbesStudy(Study):
     def _probe(self, x: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:
         return decodability(x if self.linear else x[:, :0], y, seed)
 
-    def _prepare(self, subject: Subject, seed: int) -> tuple[GraphMethod, Table, list[Chem.Mol]]:
+    def _prepare(self, subject: Subject, seed: int) -> tuple[GraphMethod, Table, list[Any]]:
         """A fitted graph method, readable rows as it reads them, and their molecules."""
         name, table = subject.model, subject.table()
         named = isinstance(name, str) and read_part(name).name in names("encoder")
