@@ -19,14 +19,18 @@ def explain(
 ) -> None:
     """Show what a model holds of the atoms and bonds of molecules.
 
-    clusters colours atoms by the clusters into which structpool or pyg_pool
-    put them; salience colours bonds by the states that rfm gives them; bits
-    shows the fragments that a bit of a neural_fingerprint stands for.
+    contributions colours atoms by what each adds to a prediction that is their
+    exact sum (additive); infill marks the fragments that a prediction falls
+    without, where fragments of a library stand in their place; occlusion hides
+    single atoms; clusters colours atoms by the clusters into which structpool or
+    pyg_pool put them; salience colours bonds by the states that rfm gives them;
+    bits shows the fragments that a bit of a neural_fingerprint stands for.
 
     Examples:
         molgraph explain structpool.mgm CCO c1ccccc1O --by clusters -o page.html
         molgraph explain rfm.mgm library.smi --by "salience(block=core)" -o bonds.csv
         molgraph explain nfp.mgm library.smi --by "bits(bit=7, top=4)" -o bit.html
+        molgraph explain model.mgm CCOc1ccccc1C(=O)O --by infill -o infill.html
     """
     check_whole("-n", n)
     check_writable(out, inputs=[model, *data])

@@ -39,11 +39,13 @@ class Explainer(ABC):
     """The base class of explainers, registered with ``@register("explainer", name)``; settings are keyword arguments.
 
     ``reads``: what a model must have, in words; ``model``: one that has it. An explainer asks for a capability of the
-    encoder (a Protocol), never for its class, so that other encoders can be read too.
+    encoder (a Protocol), never for its class, so that other encoders can be read too. ``whole_model``: whether both
+    methods are handed the model (``molgraph.train.model.Model``), of any method, in the place of its encoder.
     """
 
     reads: str = ""
     model: str = ""
+    whole_model: bool = False
     small: Mapping[str, Any] = MappingProxyType({})
 
     @abstractmethod
@@ -56,6 +58,7 @@ class Explainer(ABC):
 
         Args:
             encoder: fitted, in evaluation mode, one that ``can_read`` accepts; gradients are off.
-            batch: a graph for each molecule, of no atoms for one that cannot be read.
+            batch: a graph for each molecule, of no atoms for one that cannot be read; no graphs where the model reads
+                none.
             smiles: each molecule, its atoms in the order of the batch.
         """

@@ -108,12 +108,13 @@ def explain(model: Model | str | os.PathLike[str], smiles: str | Sequence[str], 
     explainer: Explainer = make_part("explainer", by)
     loaded = model if isinstance(model, Model) else load_model(model)
     encoder = loaded.method.ready().network.encoder if isinstance(loaded.method, GraphMethod) else None
-    if not explainer.can_read(encoder):
+    read = loaded if explainer.whole_model else encoder
+    if not explainer.can_read(read):
         hint = f"train one that has: molgraph train -m {explainer.model}"
         raise UnsupportedError(f"a {loaded.kind} has no {explainer.reads}", hint=hint)
     texts, batch, reasons = read_molecules(loaded, smiles)
     with torch.no_grad():
-        made = explainer.explain(encoder, batch, texts)
+        made = explainer.explain(read, batch, texts)
     svgs = tuple(draw_molecule(texts[i], width=WIDTH, height=HEIGHT, **how) for i, how in made.drawings)
     captions = tuple(
         text or ": ".join(filter(None, (texts[i], reasons[i])))
@@ -124,22 +125,26 @@ def explain(model: Model | str | os.PathLike[str], smiles: str | Sequence[str], 
 
 
 def read_molecules(model: Model, smiles: str | Sequence[str]) -> tuple[tuple[str, ...], GraphBatch, tuple[str, ...]]:
-    """Molecules as the encoder of a graph model reads them.
+    """Molecules as a model reads them.
 
     Returns:
         Each molecule after the model's standardiser, or as it was given if it cannot be read; a graph for each, of no
-        atoms for one that cannot be read or is too large; which of both it is, empty for the others.
+        atoms for one that cannot be read or is too large (no graphs, for a model that reads none); which of both it is,
+        empty for the others.
 
     Raises:
         UnsupportedError: a model that reads more than one molecule a row.
     """
     method = model.method
-    assert isinstance(method, GraphMethod)
     if model.columns_read != [("molecule", model.columns_read[0][1])]:
         raise UnsupportedError("this model does not read one molecule a row, which drawing asks for")
     given = [str(each or "") for each in ([smiles] if isinstance(smiles, str) else smiles)]
     # a row without a molecule has no graph; one that cannot be read has an empty one, as the last row here
     table = standardise(model.read([text.strip() or "none" for text in (*given, "")]), model.standardiser)
+    if not isinstance(method, GraphMethod):
+        reasons = tuple("" if fine else "cannot be read" for fine in table.ok[:-1])
+        texts = tuple(own if fine else text for own, text, fine in zip(table.smiles, given, table.ok, strict=False))
+        return texts, GraphBatch(0, {}), reasons
     graphs = input_graphs(table, method.graph_inputs())
     *rows, empty = graph_of_rows(graphs)[:, 0].tolist()
     encoder = method.ready().network.encoder

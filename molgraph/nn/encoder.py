@@ -71,7 +71,8 @@ class Encoder(nn.Module):
     is not the default. ``distinct``: whether rows that look alike are computed once. ``counts_rows``: whether its norms
     are told for how many atoms each row stands (``AtomRound.members``). ``small``: hyper-parameters of a quick one, for
     trials. ``limit``: which graphs are too large for it, where any are. ``by_code``: whether it knows atoms by their
-    code in the place of their features, so that an option cannot add any.
+    code in the place of their features, so that an option cannot add any. ``head_settings``: those of the head on its
+    graphs' states, unless the head's own name says otherwise.
     """
 
     d_out: int
@@ -85,6 +86,7 @@ class Encoder(nn.Module):
     small: Mapping[str, Any] = MappingProxyType({})
     limit: MatrixLimit | None = None
     by_code: bool = False
+    head_settings: Mapping[str, Any] = MappingProxyType({})
 
     @classmethod
     def featuriser(cls, kind: str, params: Mapping[str, Any]) -> str:

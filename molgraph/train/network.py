@@ -191,6 +191,8 @@ def build_network(
         if make.reads_atoms:
             _check_atoms(part.name, encoders, inputs, d_extra)
             d_state = encoders[0].d_rows
+        elif joined is None:
+            usual = {**usual, **encoders[0].head_settings}
         network.make_head = partial(_build, make, {**usual, **how}, f"the head {part.name}", d_state + d_extra)
         network.head = network.make_head(targets)
     return network

@@ -11,15 +11,19 @@ from molgraph.base.registry import get, names
 from molgraph.train.model import Model
 from tests.tiny import series
 
+#: a model that an explainer refuses, where it reads the network ``gin``
+REFUSED = {"occlusion": "random_forest", "infill": "ngram"}
 SMILES = ["CC(=O)Nc1ccccc1Cl", "C(C", "C", "Clc1ccccc1NC(C)=O"]
 
 
 @pytest.fixture(scope="module")
 def models() -> dict[str, Model]:
-    """A quickly trained model that each explainer reads, and one that none does."""
+    """A quickly trained model that each explainer reads, and those that one refuses."""
     options = {"epochs": 1, "baseline": False, "params": {"d_hidden": 8}}
     wanted = {get("explainer", name).model for name in names("explainer")}
-    return {name: molgraph.train(series(60), model=name, **options).model for name in {*wanted, "gin"}}
+    made = {name: molgraph.train(series(60), model=name, **options).model for name in {*wanted, "gin"}}
+    forest = molgraph.train(series(60), model="random_forest", params={"n_estimators": 5}, baseline=False).model
+    return {**made, "random_forest": forest, "ngram": molgraph.train_generator(series(60), model="ngram")}
 
 
 @pytest.mark.parametrize("name", names("explainer"))
@@ -38,4 +42,4 @@ class TestEveryExplainer:
 
     def test_a_model_that_it_cannot_read_is_refused(self, name: str, models: dict[str, Model]) -> None:
         with pytest.raises(UnsupportedError, match=get("explainer", name).reads):
-            molgraph.explain(models["gin"], "CCO", by=name)
+            molgraph.explain(models[REFUSED.get(name, "gin")], "CCO", by=name)

@@ -49,6 +49,7 @@ QUICK = {
     "morph": "--steps 4",
     "embed": "--threads 1",
     "nearest": "--threads 1",
+    "explain": "-n 4",
     "bench run": "--dry-run --only dataset=freesolv,method=mean",
 }
 
@@ -139,7 +140,10 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "encoder.mgm": "encoder.mgm",
     }
     found |= {"NR-AhR": "a", "NR-ER": "b", "SR-ARE": "c"}  # columns
-    made |= {name: name for name in ("gin.mgm", "folded.sdf", "open.sdf", "traj.npz", "old.parquet", "library.smi")}
+    made |= {
+        name: name
+        for name in ("assay.mgm", "gin.mgm", "folded.sdf", "open.sdf", "traj.npz", "old.parquet", "library.smi")
+    }
     made |= {name: name for name in ("pairs.csv", "edits.csv")}
     simulate("CCCC", steps=1600, every=10, equilibrate=100).save(folder / "traj.npz")
     for how in ("", ", pessimistic=true"):
