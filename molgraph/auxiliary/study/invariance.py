@@ -1,4 +1,4 @@
-"""Measure which changes of a molecule a model ignores (atom order, salt, tautomer) and which it sees (stereo, edits)."""
+"""Measure which changes of a molecule a model ignores (atom order, salt, tautomer) and which it sees (stereo)."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class Invariance(Study):
         n: molecules, at most, drawn at random.
         variants: of each molecule for each change, at most.
         rate: share of molecules for which a unit fires.
-        top: most invariant units, whose mean is ``firing``; ``all_units`` has that of all.
+        top: most invariant units, whose mean is ``top``; ``firing`` is that of all.
         threshold: of firing; ``zero`` does without the fixed rate.
         epochs: of a model that is named; a file is taken as it is.
     """
@@ -205,14 +205,14 @@ class Invariance(Study):
             one = judge(x[ok], z[keep], (np.cumsum(ok) - 1)[of[keep]], **self.how) if keep.any() else None
             row |= {"molecules": len({*of[keep].tolist()})}
             if one is not None:
-                row |= {"firing": one.firing.top, "all_units": one.firing.mean, "cosine": one.cosine,
+                row |= {"firing": one.firing.mean, "top": one.firing.top, "cosine": one.cosine,
                         "distance": one.distance}  # fmt: skip
                 if predict is not None:
                     step = predict(changed)[0][keep] - values[of[keep]]
                     row["moved"] = float(np.sqrt(np.nanmean(step**2))) / spread if spread > 0 else np.nan
                 row["it_is"] = one.word if row["molecules"] >= FEW else "too few"
-                row["wrong"] = one.word == "degenerate" or (one.word == "ignored") == (row["should"] == "change")
-                row["wrong"] &= row["it_is"] != "too few"
+                wanted = {"stay": "seen", "change": "ignored"}[row["should"]]
+                row["wrong"] = row["it_is"] == wanted
             else:
                 row |= {"it_is": "too few", "wrong": False}
             rows.append(row)
@@ -277,14 +277,16 @@ def _readers(model: Model) -> tuple[Reader, Reader | None]:
 
 def _sentence(frame: pd.DataFrame, rate: float) -> str:
     """What the model gets right, and what it does not."""
-    if (frame["it_is"] == "degenerate").all() if len(frame) else False:
-        return "The vectors are degenerate: all molecules have the same one, and nothing is invariant or not."
     known = frame[frame["it_is"] != "too few"]
+    if not len(known):
+        return "No change has molecules enough to be judged."
+    if (known["it_is"] == "degenerate").all():
+        return "The vectors are degenerate: they are the same for most molecules, so that nothing is invariant or not."
     parts = []
     for should, verdict in (("stay", "seen"), ("change", "ignored")):
         bad = known[(known["should"] == should) & known["wrong"]]
         one = "sees what leaves the substance the same" if verdict == "seen" else "is blind to what makes another one"
-        each = [f"{row.change} (firing {row.all_units:.3f})" for row in bad.itertuples()]
+        each = [f"{row.change} (firing {row.firing:.3f})" for row in bad.itertuples()]
         parts += [f"It {one}: {', '.join(each)}."] if each else []
     good = ", ".join(known[~known["wrong"].astype(bool)]["change"]) or "none"
     return " ".join([f"Right about {good}.", *parts, f"By chance {rate:.2f} of the units fire."])
@@ -307,10 +309,10 @@ def _controls(texts: list[str], order: tuple[np.ndarray, list[str]], seed: int, 
 
     texts = [each.smiles for each in canonical_smiles(texts)]  # one way of writing, whoever wrote the table
     seen, same = (judge(f(texts), f(written), of, rate=rate) for f in (characters, prints))
-    top, all_units = seen.firing.mean, same.firing.mean
+    low, high = seen.firing.mean, same.firing.mean
     return (
-        Control("characters under order", f"firing below {STAYS - 0.09:.2f}", f"{top:.3f}", bool(top < STAYS - 0.09)),
-        Control("Morgan fingerprints under order", "firing 1.000", f"{all_units:.3f}", bool(all_units > 1 - 1e-9)),
+        Control("characters under order", f"firing below {STAYS - 0.09:.2f}", f"{low:.3f}", bool(low < STAYS - 0.09)),
+        Control("Morgan fingerprints under order", "firing 1.000", f"{high:.3f}", bool(high > 1 - 1e-9)),
     )
 
 
@@ -325,8 +327,8 @@ def _picture(frame: pd.DataFrame, form: str) -> bytes:
     axes = figure.subplots()
     for colour, should in zip(COLOURS, ("stay", "change"), strict=False):
         own = known[known["should"] == should]
-        axes.barh(own["change"], own["all_units"], color=colour, label=f"should {should}")
+        axes.barh(own["change"], own["firing"], color=colour, label=f"should {should}")
     axes.invert_yaxis()
-    axes.set(xlim=(0, 1), xlabel="firings that remain (all units)")
+    axes.set(xlim=(0, 1), xlabel="firings that remain (mean of all units)")
     figure.legend(loc="outside right upper")
     return save(figure, form)
