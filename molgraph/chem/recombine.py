@@ -1,4 +1,4 @@
-"""Exchange cores and side chains between molecules, make molecules of one size, and shuffle elements over a skeleton."""
+"""Exchange cores and side chains of molecules, make molecules of one size, and shuffle elements on a skeleton."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def take_apart(text: str) -> Apart | None:
         if part.GetRingInfo().NumRings():  # the core is in one piece
             whole = Chem.MolToSmiles(part)
             continue
-        (label, end), = ends.items()
+        ((label, end),) = ends.items()
         end.SetIsotope(0)
         groups[label] = Chem.MolToSmiles(part)
     return Apart(whole, tuple(groups[k] for k in sorted(groups)))
@@ -107,29 +107,69 @@ def resize(text: str, n: int, rng: np.random.Generator) -> str:
     if mol is None or n - mol.GetNumAtoms() > MOST:
         return ""
     made = Chem.RWMol(mol)
+    off = _chain_atoms(made, mol.GetNumAtoms() - n, rng)
+    if len(off) < mol.GetNumAtoms() - n:
+        return ""
+    made.BeginBatchEdit()
+    for i in off:
+        for neighbour in made.GetAtomWithIdx(i).GetNeighbors():
+            _open(neighbour)
+        made.RemoveAtom(i)
+    made.CommitBatchEdit()
+    if made.GetNumAtoms() < n:
+        ends = [i for i, _ in mol.GetSubstructMatches(CHAIN)] or [i for (i,) in mol.GetSubstructMatches(OPEN)]
+        if not ends:
+            return ""
+        end = int(rng.choice(ends))
+        _open(made.GetAtomWithIdx(end))
+        while made.GetNumAtoms() < n:
+            new = made.AddAtom(Chem.Atom(6))
+            made.AddBond(end, new, Chem.BondType.SINGLE)
+            end = new
     with quiet():
         try:
-            while made.GetNumAtoms() > n:
-                ends = [i for i, _ in made.GetSubstructMatches(CHAIN)]
-                if not ends:
-                    return ""
-                made.RemoveAtom(int(rng.choice(ends)))
-                Chem.SanitizeMol(made)
-            ends = [i for i, _ in made.GetSubstructMatches(CHAIN)] or [i for i, in made.GetSubstructMatches(OPEN)]
-            if made.GetNumAtoms() < n and not ends:
-                return ""
-            end = int(rng.choice(ends)) if ends else 0
-            if made.GetNumAtoms() < n and made.GetAtomWithIdx(end).GetNumExplicitHs():  # of a stereocentre
-                made.GetAtomWithIdx(end).SetNumExplicitHs(made.GetAtomWithIdx(end).GetNumExplicitHs() - 1)
-            while made.GetNumAtoms() < n:
-                new = made.AddAtom(Chem.Atom(6))
-                made.AddBond(end, new, Chem.BondType.SINGLE)
-                end = new
-            Chem.SanitizeMol(made)
             again = Chem.MolFromSmiles(Chem.MolToSmiles(made))
         except (ValueError, RuntimeError):
             return ""
     return "" if again is None or again.GetNumAtoms() != n else Chem.MolToSmiles(again)
+
+
+def smallest(text: str) -> int:
+    """Heavy atoms that are left when all alkyl chains are taken off, as ``resize`` does; 0 for what it cannot read.
+
+    Example:
+        >>> [smallest(text) for text in ("CCCc1ccccc1", "CC(C)O", "C(")]
+        [6, 2, 0]
+    """
+    mol = parse_smiles(text).mol if text and not is_hard(text) else None
+    return 0 if mol is None else mol.GetNumAtoms() - len(_chain_atoms(mol, mol.GetNumAtoms(), None))
+
+
+def _chain_atoms(mol: Chem.Mol, n: int, rng: np.random.Generator | None) -> list[int]:
+    """At most n atoms of alkyl chains, which can be taken off from the end of a chain inwards, one after another."""
+    near = {atom.GetIdx(): {m.GetIdx() for m in atom.GetNeighbors()} for atom in mol.GetAtoms()}
+    plain = {a.GetIdx() for a in mol.GetAtoms() if a.GetAtomicNum() == 6 and not a.GetFormalCharge()
+             and not a.GetNumRadicalElectrons() and a.GetHybridization() == Chem.HybridizationType.SP3}  # fmt: skip
+    carbons = {atom.GetIdx() for atom in mol.GetAtoms() if atom.GetAtomicNum() == 6}
+    off = list[int]()
+    while len(off) < n:
+        ends = sorted(i for i in plain if len(near[i]) == 1 and near[i] <= carbons)
+        if not ends:
+            break
+        end = ends[-1 if rng is None else int(rng.integers(len(ends)))]
+        (inner,) = near.pop(end)
+        near[inner].discard(end)
+        plain.discard(end)
+        off.append(end)
+    return off
+
+
+def _open(atom: Chem.Atom) -> None:
+    """Let RDKit count the hydrogens of an atom whose bonds change, which is no stereocentre any more."""
+    atom.SetChiralTag(Chem.ChiralType.CHI_UNSPECIFIED)
+    if not atom.GetIsAromatic():
+        atom.SetNoImplicit(False)
+    atom.SetNumExplicitHs(0)
 
 
 def shuffle_elements(text: str, rng: np.random.Generator, *, rounds: int = 4) -> str:
