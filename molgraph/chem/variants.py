@@ -55,7 +55,9 @@ def with_hydrogens(text: str, rng: np.random.Generator) -> str:
 def salted(text: str, rng: np.random.Generator) -> str:
     """With a small inorganic acid or salt beside it; for two heavy atoms or more."""
     mol = parse_smiles(text).mol
-    return "" if mol is None or mol.GetNumHeavyAtoms() < 2 else f"{text}.{COUNTERIONS[rng.integers(len(COUNTERIONS))]}"
+    if mol is None or mol.GetNumHeavyAtoms() < 2:
+        return ""
+    return f"{text.split()[0]}.{COUNTERIONS[rng.integers(len(COUNTERIONS))]}"  # a name may stand after the SMILES
 
 
 def recharged(text: str, rng: np.random.Generator) -> str:
