@@ -45,10 +45,10 @@ def known(method: Method, table: Table, n: int) -> Model:
 def test_the_share_that_the_weight_settles_is_found(off: str, effect: Effect) -> None:
     """60% within 5 points, and the model is worse on the rest; off: without the correction for chance."""
     shares, there, rest = [], [], []
-    for seed in (31, 32, 33, 34):
+    for seed in (31, 32, 33):
         study = f"benchmark(correct={'false' if off else 'true'})"
         table = weighed(1100, seed)
-        forest = known(make_method("random_forest", n_estimators=20, seed=seed), table, 500)
+        forest = known(make_method("random_forest", n_estimators=10, seed=seed), table, 500)
         found = molgraph.study(study, table, model=forest, seed=seed)
         row = found.frame.set_index("row").loc["weight, logP"]
         shares.append(float(row["beyond_chance"]))

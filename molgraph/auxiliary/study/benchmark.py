@@ -12,9 +12,8 @@ import pandas as pd
 from rdkit import Chem
 from rdkit.Chem import Crippen, Descriptors
 from scipy.stats import binom
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import QuantileTransformer
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeClassifier
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import EmptyError
@@ -36,7 +35,7 @@ from molgraph.train.model import Model
 WRITINGS = ("order", "hydrogens", "salt")
 STILL = 0.01  # standard deviations of the labels that a prediction may move and be the same
 PLANTED, ERRORS = 0.6, 3.5  # share of planted labels; standard errors that a control may be off
-FEWEST = 8  # rows to learn from, and rows to judge
+LEAVES, FEWEST = 4, 8  # of the tree of weight and logP; rows to learn from, and rows to judge
 Shortcut = Callable[[Table, np.ndarray, Table], np.ndarray]
 
 
@@ -109,7 +108,7 @@ def _middle(y: np.ndarray, target: Target) -> float:
 
 
 def _weight_and_logp(train: Table, y: np.ndarray, test: Table) -> np.ndarray:
-    """A linear model of the ranks of the molecular weight and of Crippen's logP."""
+    """A tree of four leaves on the molecular weight and Crippen's logP, or for numbers a linear model of them."""
 
     def x(table: Table) -> np.ndarray:
         mols = [Chem.MolFromSmiles(str(text)) for text in table.smiles]
@@ -118,8 +117,8 @@ def _weight_and_logp(train: Table, y: np.ndarray, test: Table) -> np.ndarray:
     if len(np.unique(y)) < 2:
         return _constant(train, y, test)
     numbers = train.targets[0].kind in ("regression", "bounded")
-    ranks = QuantileTransformer(n_quantiles=min(100, len(y)))
-    made = make_pipeline(ranks, LinearRegression() if numbers else LogisticRegression(C=100.0, max_iter=500))
+    tree = DecisionTreeClassifier(max_leaf_nodes=LEAVES, min_samples_leaf=max(len(y) // 20, 1), random_state=0)
+    made = LinearRegression() if numbers else tree
     return made.fit(x(train), y).predict(x(test)).astype(float)
 
 
