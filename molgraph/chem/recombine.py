@@ -61,11 +61,11 @@ def take_apart(text: str) -> Apart | None:
         parts = Chem.GetMolFrags(Chem.FragmentOnBonds(mol, cut, dummyLabels=labels), asMols=True)
     groups: dict[int, str] = {}
     for part in parts:
-        ends = {atom.GetIsotope(): atom for atom in part.GetAtoms() if atom.GetAtomicNum() == 0}
+        places = {atom.GetIsotope(): atom for atom in part.GetAtoms() if atom.GetAtomicNum() == 0}
         if part.GetRingInfo().NumRings():  # the core is in one piece
             whole = Chem.MolToSmiles(part)
             continue
-        ((label, end),) = ends.items()
+        ((label, end),) = places.items()
         end.SetIsotope(0)
         groups[label] = Chem.MolToSmiles(part)
     return Apart(whole, tuple(groups[k] for k in sorted(groups)))

@@ -145,7 +145,7 @@ def cropped(text: str, rng: np.random.Generator) -> str:
     """
     mol = parse_smiles(text).mol
     bonds = mol.GetSubstructMatches(CUT) if mol is not None else ()
-    if not bonds:
+    if mol is None or not bonds:
         return ""
     bond = mol.GetBondBetweenAtoms(*bonds[rng.integers(len(bonds))])
     parts = Chem.GetMolFrags(Chem.FragmentOnBonds(mol, [bond.GetIdx()], addDummies=False), asMols=True)

@@ -90,10 +90,11 @@ def judged(subject: Subject, *, split: str = "", rows: int = 2000, epochs: int =
     table = table.take(usable)
     if model is not None:
         clean = standardise(table, model.standardiser)
-        seen = np.isin(molecule_hashes(clean), model.trained_on) if model.trained_on is not None else np.zeros(0)
-        if not len(seen):
+        seen = np.zeros(len(table), dtype=bool)
+        if model.trained_on is not None:
+            seen = np.isin(molecule_hashes(clean), model.trained_on)
+        else:
             notes.append("the file does not tell which molecules it learnt from: all rows count as new ones")
-            seen = np.zeros(len(table), bool)
         if seen.all():
             raise EmptyError("the model learnt from every row of the table", hint="name a table with new rows")
         return Judged(model, clean.take(seen), table.take(~seen), known[0], tuple(notes))

@@ -262,7 +262,7 @@ def _readers(model: Model) -> tuple[Reader, Reader | None]:
     def reads(of: Model) -> Reader:
         def read(table: Table) -> tuple[np.ndarray, np.ndarray]:
             found = of.predict_table(table).value.astype(np.float64)
-            return found, np.isfinite(found).all(axis=1)
+            return found, np.asarray(np.isfinite(found).all(axis=1))
 
         return read
 

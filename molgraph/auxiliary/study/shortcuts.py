@@ -111,7 +111,7 @@ def randomised(block: str, table: Table, draws: int, seed: int) -> Randomised:
             donor = _strata(kinds, rng)
             core, groups = (donor, everyone) if block == "core" else (everyone, donor)
             made[-1].append([
-                "" if k < 0 else put_together(apart[core[i]].core, apart[groups[i]].groups)  # type: ignore[union-attr]
+                "" if k < 0 else put_together(apart[core[i]].core, apart[groups[i]].groups)
                 for i, k in enumerate(count)
             ])  # fmt: skip
     return _whole(table, *made)
@@ -193,14 +193,16 @@ def measure(predict: Predict, table: Table, made: Randomised, metric: Metric, se
     keep = np.isfinite([before, *after, *alike]).all(axis=0)
     y, before = y[keep], before[keep]
     after, alike = [each[keep] for each in after], [each[keep] for each in alike]
-    scores = [
+    whole, new, near = (
         float(np.mean([_score(metric, y, p) for p in some])) if some else np.nan for some in ([before], after, alike)
-    ]
-    return Drop(len(y), *scores, paired_difference(y, before, after, metric, resamples, seed))
+    )
+    return Drop(len(y), whole, new, near, paired_difference(y, before, after, metric, resamples, seed))
 
 
 def _score(metric: Metric, y: np.ndarray, p: np.ndarray) -> float:
     """The metric, where one value of all predictions has the score of chance."""
+    if len(p) < 2:
+        return np.nan
     return evaluate_metric(metric, y, p)[0] if np.ptp(p) > 0 else (0.5 if metric.name == "roc_auc" else 0.0)
 
 
