@@ -11,11 +11,11 @@ import torch
 from scipy.stats import multivariate_normal, norm
 
 import molgraph
-from molgraph.auxiliary.study.invariance import firing, judge
 from molgraph.base.contracts import Target
 from molgraph.chem.variants import variant
 from molgraph.data.feature_layout import ATOM_BLOCKS, CHIRAL, D_ATOM
 from molgraph.data.table import Table, make_table
+from molgraph.embed.firing import firing, judge
 from molgraph.train.make_method import make_method
 from molgraph.train.model import Model
 from tests.systems.characters import Characters

@@ -11,12 +11,12 @@ import pytest
 from rdkit import Chem
 
 import molgraph
-from molgraph.auxiliary.study.shortcuts import measure, planted, randomised
 from molgraph.base.contracts import Target
 from molgraph.chem.recombine import take_apart
 from molgraph.data.read import read_table
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate.metrics import get_metric
+from molgraph.study.randomised import measure, planted, randomised
 from tests.systems.effect import Effect
 
 AUC = get_metric("roc_auc")

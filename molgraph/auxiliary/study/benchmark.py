@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
-from rdkit import Chem
-from rdkit.Chem import Crippen, Descriptors
 from scipy.stats import binom
-from sklearn.linear_model import LinearRegression
-from sklearn.tree import DecisionTreeClassifier
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import EmptyError
@@ -21,22 +16,18 @@ from molgraph.base.ranges import Count, Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
 from molgraph.base.systems import SystemCard
-from molgraph.chem.fingerprints import morgan
-from molgraph.chem.scaffold import scaffolds
-from molgraph.chem.tanimoto import find_nearest
+from molgraph.chem.sizes import weights_and_logp
 from molgraph.chem.variants import variant
 from molgraph.data.table import Table
 from molgraph.evaluate.metrics import columns_of
-from molgraph.evaluate.report_style import COLOURS, DASHED
+from molgraph.study.shortcut_answers import SHORTCUTS, Judge, constant, weight_and_logp
 from molgraph.study.study import SECONDS, Control, Findings, Study, Subject
 from molgraph.study.subject_model import judged
 from molgraph.train.model import Model
 
 WRITINGS = ("order", "hydrogens", "salt")
-STILL = 0.01  # standard deviations of the labels that a prediction may move and be the same
 PLANTED, ERRORS = 0.6, 3.5  # share of planted labels; standard errors that a control may be off
-LEAVES, FEWEST = 4, 8  # of the tree of weight and logP; rows to learn from, and rows to judge
-Shortcut = Callable[[Table, np.ndarray, Table], np.ndarray]
+FEWEST = 8  # rows to learn from, and rows to judge
 
 
 def best_of(n: int, p: float, k: int) -> float:
@@ -60,32 +51,6 @@ def beyond_chance(right: np.ndarray, chance: float) -> float:
     return float((right.mean() - chance) / (1 - chance)) if len(right) and chance < 1 else float("nan")
 
 
-class Judge:
-    """What counts as right: the class, or a number within a share of the training labels' standard deviation.
-
-    Args:
-        target: what is predicted.
-        y: labels of the training rows.
-        within: standard deviations that a number may be off.
-    """
-
-    def __init__(self, target: Target, y: np.ndarray, within: float) -> None:
-        self.numbers, self.sd = target.kind in ("regression", "bounded"), float(np.std(y)) or 1.0
-        self.off = within * self.sd
-
-    def right(self, answer: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """bool, elementwise; a missing answer is wrong."""
-        return np.abs(answer - y) <= (self.off if self.numbers else 0)
-
-    def same(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """bool [n]: whether two answers are the same one."""
-        return np.abs(a - b) <= (STILL * self.sd if self.numbers else 0)
-
-    def chance(self, answer: np.ndarray, y: np.ndarray) -> float:
-        """The share of right answers if answers and labels were paired at random."""
-        return float(self.right(answer[:, None], y[None]).mean())
-
-
 def _answers(model: Model, target: Target, table: Table) -> np.ndarray:
     """float [n]: the number, or the number of the most probable class."""
     p = columns_of(model.predict_table(table), target).astype(float)
@@ -93,55 +58,6 @@ def _answers(model: Model, target: Target, table: Table) -> np.ndarray:
         whole = np.isfinite(p).all(axis=1)
         return np.where(whole, np.where(np.isfinite(p), p, 0).argmax(axis=1), np.nan)
     return np.where(np.isnan(p), np.nan, p >= 0.5) if target.kind == "binary" else p
-
-
-def _constant(train: Table, y: np.ndarray, test: Table) -> np.ndarray:
-    """The most frequent class, or the mean."""
-    return np.full(len(test), _middle(y, train.targets[0]))
-
-
-def _middle(y: np.ndarray, target: Target) -> float:
-    if target.kind in ("regression", "bounded"):
-        return float(y.mean())
-    values, counts = np.unique(y, return_counts=True)
-    return float(values[counts.argmax()])
-
-
-def _weight_and_logp(train: Table, y: np.ndarray, test: Table) -> np.ndarray:
-    """A tree of four leaves on the molecular weight and Crippen's logP, or for numbers a linear model of them."""
-
-    def x(table: Table) -> np.ndarray:
-        mols = [Chem.MolFromSmiles(str(text)) for text in table.smiles]
-        return np.array([(0.0, 0.0) if m is None else (Descriptors.MolWt(m), Crippen.MolLogP(m)) for m in mols])
-
-    if len(np.unique(y)) < 2:
-        return _constant(train, y, test)
-    numbers = train.targets[0].kind in ("regression", "bounded")
-    tree = DecisionTreeClassifier(max_leaf_nodes=LEAVES, min_samples_leaf=max(len(y) // 20, 1), random_state=0)
-    made = LinearRegression() if numbers else tree
-    return made.fit(x(train), y).predict(x(test)).astype(float)
-
-
-def _neighbour(train: Table, y: np.ndarray, test: Table) -> np.ndarray:
-    """The label of the nearest training molecule by Tanimoto similarity of Morgan fingerprints."""
-    known, asked = (morgan([str(text) for text in table.smiles]).x for table in (train, test))
-    return y[find_nearest(asked, known, label="").row]
-
-
-def _scaffold(train: Table, y: np.ndarray, test: Table) -> np.ndarray:
-    """The most frequent class, or the mean, of training molecules of the same scaffold; of all where there is none."""
-    known, asked = (np.array(scaffolds([str(text) for text in table.smiles]).values) for table in (train, test))
-    target, rest = train.targets[0], _middle(y, train.targets[0])
-    of = {key: _middle(y[known == key], target) for key in {*asked.tolist()} & {*known.tolist()} if key}
-    return np.array([of.get(key, rest) for key in asked])
-
-
-SHORTCUTS: Mapping[str, Shortcut] = {
-    "constant": _constant,
-    "weight, logP": _weight_and_logp,
-    "neighbour": _neighbour,
-    "scaffold": _scaffold,
-}
 
 
 @register(
@@ -156,7 +72,7 @@ SHORTCUTS: Mapping[str, Shortcut] = {
             off="benchmark(correct=false)",
             beside=("a constant", "weight and logP", "the nearest neighbour", "the scaffold"),
             command="molgraph study benchmark dataset:esol -m random_forest -o benchmark.csv",
-            modules=("molgraph.chem.variants", "molgraph.study.subject_model"),
+            modules=("molgraph.chem.variants", "molgraph.study.shortcut_answers", "molgraph.study.subject_model"),
         ),
     ),
     command="molgraph study benchmark dataset:bace -m dmpnn -o benchmark.png",
@@ -213,7 +129,7 @@ class Benchmark(Study):
         judge = Judge(found.target, labels, self.within)
         answer = _answers(found.model, found.target, test)
         right = judge.right(answer, y)
-        odds = max(judge.chance(labels, y), judge.chance(_constant(train, labels, test), y))
+        odds = max(judge.chance(labels, y), judge.chance(constant(train, labels, test), y))
         guess = best_of(len(y), odds, self.tries)
         rows: list[dict[str, Any]] = [
             {"row": found.model.name, "right": right.mean(), "beyond_chance": self._beyond(judge, answer, y)},
@@ -243,7 +159,7 @@ class Benchmark(Study):
             _sentence(frame, guess, self.tries),
             frame,
             *self._controls(train, test, seed),
-            lambda form: _picture(frame, guess, form),
+            lambda form: _drawn(frame, guess, form),
             tuple(notes),
         )
 
@@ -267,15 +183,14 @@ class Benchmark(Study):
         for table, y in zip((train, test), np.split(labels, [len(train)]), strict=True):
             bare = table.with_targets([])
             tables.append(Table(bare.ids, bare.entities, bare.status, bare.reason, target, y[:, None]))
-        answer = _weight_and_logp(tables[0], labels[: len(train)], tables[1])
+        answer = weight_and_logp(tables[0], labels[: len(train)], tables[1])
         y = labels[len(train) :]
         return self._beyond(Judge(target[0], y, self.within), answer, y)
 
 
 def weight_labels(texts: list[Any], share: float, seed: int) -> np.ndarray:
     """float [n]: 1 for molecules above the median weight, for a share of the rows; at random for the others."""
-    mols = [Chem.MolFromSmiles(str(text)) for text in texts]
-    weight = np.array([0.0 if mol is None else Descriptors.MolWt(mol) for mol in mols])
+    weight = weights_and_logp(texts)[:, 0]
     rng = generator(seed, "weights", str(share))
     y = (weight > np.median(weight)).astype(float)
     free = rng.permutation(len(y))[round(share * len(y)) :]
@@ -298,19 +213,7 @@ def _sentence(frame: pd.DataFrame, guess: float, tries: int) -> str:
     return f"{words}."
 
 
-def _picture(frame: pd.DataFrame, guess: float, form: str) -> bytes:
-    """Right answers as bars, with the guessers' as a line; beside shortcuts the model's where the shortcut is wrong."""
-    from matplotlib.figure import Figure  # which few runs need
+def _drawn(frame: pd.DataFrame, guess: float, form: str) -> bytes:
+    from molgraph.evaluate.report_trust import benchmark_bars  # with matplotlib
 
-    from molgraph.evaluate.report_style import save
-
-    rows = frame[~frame["row"].str.startswith("best of")]
-    figure = Figure(figsize=(6, 0.9 + 0.34 * len(rows)), layout="constrained")
-    axes = figure.subplots()
-    axes.barh(rows["row"], rows["right"], color=COLOURS[0], label="right")
-    axes.plot(rows["model_on_rest"], rows["row"], "^", color=COLOURS[1], label="model where the shortcut is wrong")
-    axes.axvline(guess, **DASHED, label="best guesser")
-    axes.invert_yaxis()
-    axes.set(xlim=(0, 1), xlabel="share of the items")
-    figure.legend(loc="outside upper center", ncols=3)
-    return save(figure, form)
+    return benchmark_bars(frame, guess, form)

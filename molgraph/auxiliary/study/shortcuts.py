@@ -3,207 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
-from rdkit import Chem
 
 from molgraph.base.contracts import Metric, Target
 from molgraph.base.errors import EmptyError, UnsupportedError
 from molgraph.base.ranges import Count, Range
 from molgraph.base.registry import register
-from molgraph.base.seeds import derive, generator
+from molgraph.base.seeds import derive
 from molgraph.base.systems import SystemCard
-from molgraph.chem.recombine import put_together, resize, shuffle_elements, smallest, take_apart
-from molgraph.chem.standardise import standardise_smiles
-from molgraph.data.table import Table, make_table
-from molgraph.evaluate.metrics import columns_of, evaluate_metric, get_metric
-from molgraph.evaluate.report_style import COLOURS, DASHED
-from molgraph.evaluate.statistics import Interval, paired_difference
+from molgraph.chem.sizes import heavy_atoms
+from molgraph.data.table import Table
+from molgraph.evaluate.metrics import columns_of, get_metric
+from molgraph.study.randomised import Drop, Predict, chance_score, measure, planted, randomised
 from molgraph.study.study import SECONDS, Control, Findings, Study, Subject
-from molgraph.study.subject_model import PRESET, judged
+from molgraph.study.subject_model import judged
 from molgraph.train.model import Model
 
-BINS = 5  # of labels that are numbers, within which they count as alike
 ALL, NOTHING = 0.9, 0.1  # share of the skill that a single shortcut carries, and that others may carry beside it
-FEWEST = 8  # changed molecules of a row
-TOYS, RINGS, ENDS = 400, ("nc1", "cn1"), ("cnc1", "ccn1")  # pyrimidine, pyrazine
-Predict = Callable[[Table], np.ndarray]
-
-
-class Randomised(NamedTuple):
-    """Test rows whose one block is drawn anew.
-
-    Args:
-        rows: int [m], those that could be changed.
-        tables: one a draw, of those rows.
-        alike: the same with donors of a like label, so that what the block tells of it stays; may be empty.
-    """
-
-    rows: np.ndarray
-    tables: Sequence[Table]
-    alike: Sequence[Table] = ()
-
-
-def planted(n: int, seed: int) -> Table:
-    """Molecules whose label is told by their size, a straight line, and by their rings, a parity.
-
-    An alkyl chain on three diazines with chains between: class 1 has 17 to 21 carbons in all chains and an odd number
-    of pyrazines, class 0 has 10 to 14 and an even number; the others are pyrimidines, of as many atoms. Either tells
-    the class alone, as the linear block and that of several slabs of Shah et al. 2020, section 3: along the number of
-    pyrazines, 0 to 3, the classes alternate.
-
-    Example:
-        >>> table = planted(2, 0)
-        >>> table.smiles[0], table.y[:, 0].tolist()
-        ('CCCCCCCc1cnc(cn1)CCCc1cnc(nc1)CCc1cnccn1', [0.0, 1.0])
-    """
-    rng = generator(seed, "planted")
-    y, texts = np.arange(n) % 2, list[str]()
-    for label in y:
-        first, second = rng.integers(0, 2, 2)
-        last = int(first + second + label) % 2
-        one, two = ("C" * int(k) for k in rng.integers(1, 5, 2))
-        chain = "C" * (int(rng.integers(17, 22) if label else rng.integers(10, 15)) - len(one + two))
-        texts.append(f"{chain}c1cnc({RINGS[first]}){one}c1cnc({RINGS[second]}){two}c1cn{ENDS[last]}")
-    return make_table(texts, targets=(Target("planted", "binary"),), y=y[:, None].astype(float))
-
-
-def randomised(block: str, table: Table, draws: int, seed: int) -> Randomised:
-    """The rows of a table with a block drawn anew, whatever their label.
-
-    ``size``: a molecule gets as many heavy atoms as one at random, by a longer or shorter alkyl chain; as rings cannot
-    shrink, sizes are those above a limit, and rows those that come down to it. ``groups`` and ``core``: molecules with
-    as many groups exchange them all, or their cores. ``elements``: elements change their places on the molecule's own
-    skeleton. ``identity``: nothing. Any other name is a column of features, which is permuted. Alike: the donor has a
-    like label.
-
-    Args:
-        block: its name.
-        table: labelled, one target.
-        draws: repetitions.
-        seed: of the draws.
-    """
-    rng, everyone = generator(seed, "block", block), np.arange(len(table))
-    like = _likes(np.zeros(0) if table.y is None else table.y[:, 0], table.targets[0])
-    if block == "identity":
-        return Randomised(everyone, [table] * draws)
-    if block in table.feature_names:
-        place = table.feature_names.index(block)
-        both = [[_permuted(table, place, _strata(groups, rng)) for _ in range(draws)] for groups in (like * 0, like)]
-        return Randomised(everyone, *both)
-    texts = [str(text) for text in standardise_smiles(table.smiles, PRESET).values]
-    if block == "size":
-        return _resized(table, texts, like, draws, rng)
-    if block == "elements":
-        found = [[shuffle_elements(text, rng) for text in texts] for _ in range(draws)]
-        return _whole(table, found, [])
-    apart = [take_apart(text) for text in texts]
-    count = np.array([-1 if each is None or not each.groups else len(each.groups) for each in apart])
-    made = list[list[list[str]]]()
-    for kinds in (count, np.where(count < 0, -1, count * (like.max(initial=0) + 1) + like)):
-        made.append([])
-        for _ in range(draws):
-            donor = _strata(kinds, rng)
-            core, groups = (donor, everyone) if block == "core" else (everyone, donor)
-            made[-1].append([
-                "" if k < 0 else put_together(apart[core[i]].core, apart[groups[i]].groups)
-                for i, k in enumerate(count)
-            ])  # fmt: skip
-    return _whole(table, *made)
-
-
-def _likes(y: np.ndarray, target: Target) -> np.ndarray:
-    """The class of each row, or its bin of numbers."""
-    if target.kind == "binary":
-        return y.astype(int)
-    edges = np.quantile(y, np.linspace(0, 1, BINS + 1)[1:-1]) if len(y) else np.zeros(0)
-    return np.searchsorted(edges, y)
-
-
-def _strata(kinds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A permutation of rows within each kind."""
-    out = np.arange(len(kinds))
-    for kind in np.unique(kinds):
-        rows = np.flatnonzero(kinds == kind)
-        out[rows] = rng.permutation(rows)
-    return out
-
-
-def _permuted(table: Table, place: int, order: np.ndarray) -> Table:
-    features = np.array(table.features)
-    features[:, place] = features[order, place]
-    return replace(table, features=features)
-
-
-def _resized(table: Table, texts: Sequence[str], like: np.ndarray, draws: int, rng: np.random.Generator) -> Randomised:
-    """Sizes drawn from those of all rows, or of rows of a like label, that every molecule which is kept can have."""
-    mols = [Chem.MolFromSmiles(text) for text in texts]
-    sizes = np.array([0 if mol is None else mol.GetNumAtoms() for mol in mols])
-    least = np.array([smallest(text) for text in texts])
-    kept = [((least > 0) & (least <= low)).sum() * (sizes >= low).sum() for low in np.unique(sizes)]
-    low = int(np.unique(sizes)[int(np.argmax(kept))]) if kept else 0
-    able = (least > 0) & (least <= low)
-    pools = [np.zeros_like(like), like]
-
-    def one(kinds: np.ndarray) -> list[str]:
-        out = []
-        for i, text in enumerate(texts):
-            pool = sizes[(kinds == kinds[i]) & (sizes >= low)]
-            out.append(resize(text, int(rng.choice(pool)), rng) if able[i] and len(pool) else "")
-        return out
-
-    return _whole(table, *([one(kinds) for _ in range(draws)] for kinds in pools))
-
-
-def _whole(table: Table, found: list[list[str]], alike: list[list[str]]) -> Randomised:
-    """The rows for which every draw has a molecule."""
-    columns = np.array([*found, *alike], dtype=object)
-    rows = np.flatnonzero((columns != "").all(axis=0)) if columns.size else np.arange(0)
-    own = table.take(rows)
-    made = [own.with_smiles(column[rows]) for column in columns]
-    return Randomised(rows, made[: len(found)], made[len(found) :])
-
-
-class Drop(NamedTuple):
-    """Scores of the rows that were changed: as they are, randomised, and changed alike; the drop has an interval."""
-
-    rows: int
-    intact: float
-    randomised: float
-    alike: float
-    drop: Interval
-
-
-def measure(predict: Predict, table: Table, made: Randomised, metric: Metric, seed: int, resamples: int = 200) -> Drop:
-    """Score the rows before and after; Shah et al. 2020, section 3: the S-randomised score, where S is the block.
-
-    A model that does not read the block has the same score and the drop 0; one that reads nothing else has the score of
-    chance.
-    """
-    table = table.take(made.rows)
-    y = np.zeros(0) if table.y is None else table.y[:, 0]
-    if len(y) < FEWEST:
-        return Drop(len(y), np.nan, np.nan, np.nan, Interval(np.nan, np.nan, np.nan))
-    before, after, alike = predict(table), [predict(each) for each in made.tables], [predict(e) for e in made.alike]
-    keep = np.isfinite([before, *after, *alike]).all(axis=0)
-    y, before = y[keep], before[keep]
-    after, alike = [each[keep] for each in after], [each[keep] for each in alike]
-    whole, new, near = (
-        float(np.mean([_score(metric, y, p) for p in some])) if some else np.nan for some in ([before], after, alike)
-    )
-    return Drop(len(y), whole, new, near, paired_difference(y, before, after, metric, resamples, seed))
-
-
-def _score(metric: Metric, y: np.ndarray, p: np.ndarray) -> float:
-    """The metric, where one value of all predictions has the score of chance."""
-    if len(p) < 2:
-        return np.nan
-    return evaluate_metric(metric, y, p)[0] if np.ptp(p) > 0 else (0.5 if metric.name == "roc_auc" else 0.0)
+TOYS = 400  # molecules of the controls
 
 
 @register(
@@ -218,7 +39,7 @@ def _score(metric: Metric, y: np.ndarray, p: np.ndarray) -> float:
             off="shortcuts(randomise=false)",
             beside=("the same change with donors of a like label",),
             command="molgraph study shortcuts dataset:esol -m random_forest -o shortcuts.csv",
-            modules=("molgraph.chem.recombine", "molgraph.study.subject_model"),
+            modules=("molgraph.chem.recombine", "molgraph.study.randomised", "molgraph.study.subject_model"),
         ),
     ),
     command="molgraph study shortcuts dataset:bace -m dmpnn -o shortcuts.png",
@@ -267,7 +88,7 @@ class Shortcuts(Study):
             )
         metric = get_metric("roc_auc" if found.target.kind == "binary" else "spearman")
         chance, predict = 0.5 if metric.name == "roc_auc" else 0.0, _predictor(found.model, found.target)
-        intact = _score(metric, *_both(found.test, predict))
+        intact = chance_score(metric, *_both(found.test, predict))
         if not np.isfinite(intact):
             raise EmptyError("the test rows have one class or one value alone", hint="name a larger table or a split")
         blocks, drops, notes = ["size", "groups", "core", "elements", *found.test.feature_names], {}, [*found.notes]
@@ -285,7 +106,7 @@ class Shortcuts(Study):
             _sentence(frame, metric.label, chance),
             frame,
             *self._controls(seed),
-            lambda form: _picture(frame, metric.label, chance, form),
+            lambda form: _drawn(frame, metric.label, chance, form),
             tuple(notes),
         )
 
@@ -298,7 +119,7 @@ class Shortcuts(Study):
         toys, metric = planted(TOYS, derive(seed, "toys")), get_metric("roc_auc")
 
         def heavy(table: Table) -> np.ndarray:
-            return np.array([float(Chem.MolFromSmiles(str(text)).GetNumAtoms()) for text in table.smiles])
+            return heavy_atoms(table.smiles).astype(float)
 
         size, still = (
             measure(heavy, toys, randomised(b, toys, 4, seed), metric, seed, 2) for b in ("size", "elements")
@@ -350,20 +171,7 @@ def _sentence(frame: pd.DataFrame, label: str, chance: float) -> str:
     return f"{words}{'; ' + rest if rest else ''}."
 
 
-def _picture(frame: pd.DataFrame, label: str, chance: float, form: str) -> bytes:
-    """The score of each block as it is, changed alike and randomised, as three points on a line."""
-    from matplotlib.figure import Figure  # which few runs need
+def _drawn(frame: pd.DataFrame, label: str, chance: float, form: str) -> bytes:
+    from molgraph.evaluate.report_trust import shortcut_points  # with matplotlib
 
-    from molgraph.evaluate.report_style import save
-
-    rows = frame.iloc[1:]
-    figure = Figure(figsize=(6, 1 + 0.4 * max(len(rows), 1)), layout="constrained")
-    axes = figure.subplots()
-    axes.axvline(chance, **DASHED)
-    at = np.arange(len(rows))
-    names: Mapping[str, str] = {"intact": "as it is", "alike": "changed alike", "randomised": "randomised"}
-    for colour, marker, (name, words) in zip((COLOURS[0], COLOURS[4], COLOURS[1]), "os^", names.items(), strict=True):
-        axes.plot(rows[name], at, marker, color=colour, label=words)
-    axes.set(yticks=at, yticklabels=rows["block"], xlabel=label, ylim=(len(rows) - 0.5, -0.5))
-    figure.legend(loc="outside upper center", ncols=3)
-    return save(figure, form)
+    return shortcut_points(frame, label, chance, form)
