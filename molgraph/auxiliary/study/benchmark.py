@@ -38,7 +38,7 @@ def best_of(n: int, p: float, k: int) -> float:
 
     Example:
         >>> round(best_of(273, 0.5, 1), 3), round(best_of(273, 0.5, 100), 3)
-        (0.5, 0.575)
+        (0.5, 0.576)
     """
     return float((1 - binom.cdf(np.arange(n), n, p) ** k).sum() / n)
 
