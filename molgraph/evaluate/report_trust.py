@@ -1,0 +1,54 @@
+"""Plot what studies of trust measure: changes that a model ignores, shortcuts, and what a benchmark is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from molgraph.evaluate.report_style import COLOURS, DASHED, save
+
+
+def invariance_bars(frame: pd.DataFrame, form: str) -> bytes:
+    """Firing of each change as bars, those that should stay in one colour, those that should change in another."""
+    known = frame[frame["it_is"] != "too few"]
+    figure = Figure(figsize=(6, 0.6 + 0.32 * max(len(known), 1)), layout="constrained")
+    axes = figure.subplots()
+    for colour, should in zip(COLOURS, ("stay", "change"), strict=False):
+        own = known[known["should"] == should]
+        axes.barh(own["change"], own["firing"], color=colour, label=f"should {should}")
+    axes.invert_yaxis()
+    axes.set(xlim=(0, 1), xlabel="firings that remain (mean of all units)")
+    figure.legend(loc="outside right upper")
+    return save(figure, form)
+
+
+def shortcut_points(frame: pd.DataFrame, label: str, chance: float, form: str) -> bytes:
+    """The score of each block as it is, changed alike and randomised, as three points on a line."""
+    rows = frame.iloc[1:]
+    figure = Figure(figsize=(6, 1 + 0.4 * max(len(rows), 1)), layout="constrained")
+    axes = figure.subplots()
+    axes.axvline(chance, **DASHED)
+    at = np.arange(len(rows))
+    names: Mapping[str, str] = {"intact": "as it is", "alike": "changed alike", "randomised": "randomised"}
+    for colour, marker, (name, words) in zip((COLOURS[0], COLOURS[4], COLOURS[1]), "os^", names.items(), strict=True):
+        axes.plot(rows[name], at, marker, color=colour, label=words)
+    axes.set(yticks=at, yticklabels=rows["block"], xlabel=label, ylim=(len(rows) - 0.5, -0.5))
+    figure.legend(loc="outside upper center", ncols=3)
+    return save(figure, form)
+
+
+def benchmark_bars(frame: pd.DataFrame, guess: float, form: str) -> bytes:
+    """Right answers as bars, with the guessers' as a line; beside shortcuts the model's where the shortcut is wrong."""
+    rows = frame[~frame["row"].str.startswith("best of")]
+    figure = Figure(figsize=(6, 0.9 + 0.34 * len(rows)), layout="constrained")
+    axes = figure.subplots()
+    axes.barh(rows["row"], rows["right"], color=COLOURS[0], label="right")
+    axes.plot(rows["model_on_rest"], rows["row"], "^", color=COLOURS[1], label="model where the shortcut is wrong")
+    axes.axvline(guess, **DASHED, label="best guesser")
+    axes.invert_yaxis()
+    axes.set(xlim=(0, 1), xlabel="share of the items")
+    figure.legend(loc="outside upper center", ncols=3)
+    return save(figure, form)
