@@ -28,6 +28,7 @@ LEVEL, RARE = 0.05, 0.005  # p-values of a shift, and of one where there is none
     "study",
     "xray",
     summary="what each split of a table asks: distances, shifts of labels, leaks; by=ridge: shifts that matter",
+    paper="Zhao et al. 2022, ICLR",
     systems=(
         SystemCard(
             "h-divergence",
