@@ -157,7 +157,9 @@ class CCU(Wrapper):
         return replace(prediction, value=value, extra={**prediction.extra, "log_ratio": ratio})
 
     def _mixture(self, z: np.ndarray) -> Mixture:
-        made = GaussianMixture(min(self.k, len(z) // 5), covariance_type="spherical", random_state=self.seed % 2**32).fit(z)
+        made = GaussianMixture(
+            min(self.k, len(z) // 5), covariance_type="spherical", random_state=self.seed % 2**32
+        ).fit(z)
         return Mixture(made.weights_, made.means_, np.sqrt(made.covariances_))
 
 
