@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
 from molgraph.evaluate.metrics import columns_of, has_value
 from molgraph.study.study import Subject
-from molgraph.train.method import GraphMethod
+from molgraph.study.subject_model import PRESET, fresh, is_name
 from molgraph.train.model import coded
 from molgraph.train.training_molecules import molecule_hashes
 
@@ -60,8 +59,7 @@ def held_out(
         LabelError: no target of rows that the model predicts, or fewer than 40 labelled rows, or labels all equal.
         EmptyError: a file that learnt from nearly all the rows.
     """
-    named = isinstance(subject.model, str) and not subject.model.endswith(".mgm") and not Path(subject.model).is_file()
-    model = None if named else subject.fitted()
+    model = None if is_name(subject.model) else subject.fitted()
     table = (
         subject.table() if model is None else model.read(subject.data, **{"targets": model.targets, **subject.columns})
     )
@@ -92,7 +90,7 @@ def held_out(
             raise EmptyError(words, hint="name a table of new molecules, or a model's name, which is fitted here")
         p, target = columns_of(model.predict_table(table), own), own
     else:
-        table = standardise(table, "standard")
+        table = standardise(table, PRESET)
         table = table.take(np.flatnonzero(table.ok))
         p, done = _fold_by_fold(subject, table, target, min(folds, len(table) // 10), epochs, seed, seconds)
         notes += [f"{done} of {folds} folds, for want of time"] * (done < folds)
@@ -113,12 +111,7 @@ def _fold_by_fold(
         started = time.process_time()
         if done and started + longest > end:
             break
-        method = subject.make()
-        if "seed" in method.param_names():
-            method.set_params(seed=derive(seed, "fold", done) % 2**31)
-        for inner in method.innermost:
-            if isinstance(inner, GraphMethod):
-                inner.set_params(epochs=min(epochs, inner.epochs or epochs))
+        method = fresh(subject, derive(seed, "fold", done), epochs)
         method.fit(table.take(np.setdiff1d(np.arange(len(table)), part)))
         found = columns_of(method.predict(table.take(part)), target)
         p[part] = found.reshape(len(part), -1)

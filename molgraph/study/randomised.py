@@ -16,11 +16,11 @@ from molgraph.chem.standardise import standardise_smiles
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate.metrics import evaluate_metric
 from molgraph.evaluate.statistics import Interval, paired_difference
+from molgraph.study.subject_model import PRESET
 
 BINS = 5  # of labels that are numbers, within which they count as alike
 FEWEST = 8  # changed molecules of a row
 RINGS, ENDS = ("nc1", "cn1"), ("cnc1", "ccn1")  # pyrimidine, pyrazine
-PRESET = "standard"
 Predict = Callable[[Table], np.ndarray]
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from molgraph.base.contracts import Target
+from molgraph.base.contracts import Method, Target
 from molgraph.base.errors import EmptyError, LabelError
 from molgraph.base.seeds import derive, generator
 from molgraph.data.levels import labelled
@@ -48,6 +48,23 @@ def is_name(model: str | Path | Model | None) -> bool:
         (True, False)
     """
     return isinstance(model, str) and not model.endswith(".mgm") and not Path(model).is_file()
+
+
+def fresh(subject: Subject, seed: int, epochs: int = 0) -> Method:
+    """The method that the subject names, not fitted.
+
+    Args:
+        subject: its model is a name.
+        seed: of the fit, where the method has one.
+        epochs: of a network, at most; its own if 0.
+    """
+    method = subject.make()
+    if "seed" in method.param_names():
+        method.set_params(seed=seed % 2**31)
+    for part in method.innermost:
+        if epochs and isinstance(part, GraphMethod):
+            part.set_params(epochs=min(epochs, part.epochs or epochs))
+    return method
 
 
 def judged(subject: Subject, *, split: str = "", rows: int = 2000, epochs: int = 20, seed: int = 0) -> Judged:
@@ -101,12 +118,7 @@ def judged(subject: Subject, *, split: str = "", rows: int = 2000, epochs: int =
     splitter = split or ("random" if table.split is None else "column")
     parts = split_table(table, splitter, fractions=SHARES, seed=seed, quiet=True)
     train, valid = (standardise(table.take(part), PRESET) for part in (parts.train, parts.valid))
-    method = subject.make()
-    if "seed" in method.param_names():
-        method.set_params(seed=derive(seed, "fit") % 2**31)
-    for part in method.innermost:
-        if isinstance(part, GraphMethod):
-            part.set_params(epochs=min(epochs, part.epochs or epochs))
+    method = fresh(subject, derive(seed, "fit"), epochs)
     method.fit(train, valid if len(valid) else None)
     fitted = Model(method, targets=train.targets, standardiser=PRESET, feature_names=table.feature_names)
     return Judged(fitted, train, table.take(parts.test), known[0], tuple(notes))

@@ -29,7 +29,7 @@ def test_the_best_of_many_guessers_is_as_simulated(off: str, n: int, p: float, k
 
 def weighed(n: int, seed: int) -> Table:
     """Molecules of a table with a label of which the weight sets 60%."""
-    texts = [str(text) for text in read_table("dataset:esol").smiles]
+    texts = [str(text) for text in read_table("dataset:lipo").smiles]
     texts = [texts[i] for i in np.random.default_rng(seed).permutation(len(texts))[:n]]
     return make_table(texts, targets=(Target("y", "binary"),), y=weight_labels(texts, 0.6, seed)[:, None])
 
@@ -45,10 +45,10 @@ def known(method: Method, table: Table, n: int) -> Model:
 def test_the_share_that_the_weight_settles_is_found(off: str, effect: Effect) -> None:
     """60% within 5 points, and the model is worse on the rest; off: without the correction for chance."""
     shares, there, rest = [], [], []
-    for seed in (31, 32, 33):
+    for seed in (51, 52, 53, 54):
         study = f"benchmark(correct={'false' if off else 'true'})"
-        table = weighed(1100, seed)
-        forest = known(make_method("random_forest", n_estimators=10, seed=seed), table, 500)
+        table = weighed(2000, seed)
+        forest = known(make_method("random_forest", n_estimators=10, seed=seed), table, 600)
         found = molgraph.study(study, table, model=forest, seed=seed)
         row = found.frame.set_index("row").loc["weight, logP"]
         shares.append(float(row["beyond_chance"]))

@@ -98,7 +98,7 @@ def skeleton(text: str) -> str:
 def test_a_net_that_took_the_size_has_chance_without_it_and_all_without_the_rings(off: str, effect: Effect) -> None:
     """Both blocks tell the label of planted molecules; off: blocks stay as they are."""
     size, core, intact = [], [], []
-    for seed in (21, 22, 23):
+    for seed in (61, 62, 63):
         how = f"shortcuts(epochs=8, draws=4, randomise={'false' if off else 'true'})"
         found = molgraph.study(how, planted(800, seed), model="gin(d_hidden=32, depth=3)", seed=seed)
         assert off or found.sound, found

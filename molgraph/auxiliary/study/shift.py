@@ -23,6 +23,7 @@ from molgraph.evaluate.report_shift import draw_shift
 from molgraph.evaluate.shift_scores import Guess, fit_temperature, mix, scores, with_temperature
 from molgraph.study.near_far import FEWEST, Parts, divide
 from molgraph.study.study import SECONDS, Control, Findings, Study, Subject
+from molgraph.study.subject_model import fresh
 from molgraph.train.method import GraphMethod
 from molgraph.train.runtime import torch_settings
 from molgraph.trust.last_layer import draw, fit_last_layer, last_states
@@ -64,13 +65,10 @@ class Fits:
 
     def add(self) -> None:
         """Fit one more."""
-        method = self.subject.make()
-        if "seed" in method.param_names():
-            method.set_params(seed=derive(self.seed, "member", len(self.methods)) % 2**31)
+        method = fresh(self.subject, derive(self.seed, "member", len(self.methods)), self.epochs)
         for part in method.innermost:
             if isinstance(part, GraphMethod):
                 part.set_params(head_dropout=part.head_dropout or self.dropout)
-                part.set_params(**({"epochs": self.epochs} if self.epochs else {}))
         self.methods.append(method.fit(self.parts.train, self.parts.valid if self.stops else None))
         if not self.sd and self.parts.target.kind not in ("binary", "multiclass"):
             fitted = columns_of(method.predict(self.parts.train), self.parts.target)
