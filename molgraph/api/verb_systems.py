@@ -117,6 +117,20 @@ VERBS = (
     ),
     Built(
         SystemCard(
+            "adversarial-filtering",
+            left_out="a generator of candidates, the pool's molecules stand for its; the test without the context",
+            off="--replace 0",
+            beside=("random decoys",),
+            modules=("molgraph.cli.decoys",),
+        ),
+        "verb",
+        "data decoys",
+        "molgraph.chem.decoys",
+        "Zellers et al. 2019, ACL",
+        "molgraph data decoys dataset:chembl2321810 dataset:nci --number 10 -o decoys.csv",
+    ),
+    Built(
+        SystemCard(
             "nerfies",
             left_out="the radiance field, the network and the latents of the deformation; bands that open in training",
             off="--straight",

@@ -58,6 +58,7 @@ VERBS = (
     Verb("data audit", DATA, "Count and list what is wrong with a table before anything learns from it.", "data"),
     Verb("data curate", DATA, "Merge duplicates, take unreadable rows out; write the rest, and a list why.", "curate"),
     Verb("data split", DATA, "Divide a table into train, valid and test without leaks; write the lists.", "data"),
+    Verb("data decoys", DATA, "Choose decoys that simple properties cannot tell from actives.", "decoys"),
     Verb("data reactions", DATA, "Make mapped reactions from a library of molecules by named rules.", "reactions"),
     Verb("data field", DATA, "Compute the electrostatic potential at points around molecules.", "field"),
     Verb("data featurize", DATA, "Build a table's graphs ahead, once, on disk.", "data"),

@@ -32,7 +32,7 @@ def test_each_built_system_has_a_file_a_paper_and_a_command_that_exists(root: Pa
         if each.card.id in table() and each.kind not in ("verb", "recipe", "study"):
             assert each.card.off and each.card.beside and each.without() not in ("", each.command), each
         assert all((root / f"{module.replace('.', '/')}.py").is_file() for module in each.card.modules), each
-    commands = "\n".join(f"{each.command}\n{each.without()}" for each in found)
+    commands = "\n".join(f"{each.command}\n{each.without()}" for each in found).replace(" && ", "\n")
     assert wrong_commands(f"```bash\n{commands}\n```", "") == []
 
 

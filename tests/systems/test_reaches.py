@@ -50,6 +50,7 @@ QUICK = {
     "embed": "--threads 1",
     "nearest": "--threads 1",
     "explain": "-n 4",
+    "data decoys": "--rounds 6",
     "bench run": "--dry-run --only dataset=freesolv,method=mean",
 }
 
