@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from rdkit import Chem
+from rdkit.Chem import rdFingerprintGenerator
 
 from molgraph.chem.smiles import parse_smiles
 
@@ -29,3 +31,30 @@ def atom_environment(smiles: str, atom: int, radius: int) -> Environment:
     inside = (distances <= radius).nonzero()[0].tolist()
     written = Chem.MolFragmentToSmiles(mol, inside, rootedAtAtom=atom)
     return Environment(written, int(distances[inside].max()), inside)
+
+
+def bit_environments(
+    smiles: Sequence[str], bits: Collection[int], *, radius: int = 2, n_bits: int = 2048
+) -> dict[int, str]:
+    """The first environment that sets each of some bits of Morgan fingerprints, as SMILES; none of a bit that is off.
+
+    Example:
+        >>> from molgraph.chem.fingerprints import morgan
+        >>> bit_environments(["CCO"], [int(morgan(["CCO"]).x[0].argmax())])
+        {80: 'C'}
+    """
+    made = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=n_bits)
+    wanted, found = {*bits}, dict[int, str]()
+    for text in smiles:
+        if (mol := parse_smiles(text).mol) is None:
+            continue
+        extra = rdFingerprintGenerator.AdditionalOutput()
+        extra.AllocateBitInfoMap()
+        made.GetFingerprint(mol, additionalOutput=extra)
+        for bit, places in extra.GetBitInfoMap().items():
+            if bit in wanted:
+                wanted.discard(bit)
+                found[bit] = atom_environment(text, *places[0]).smiles
+        if not wanted:
+            break
+    return found

@@ -171,7 +171,7 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
     quick = shlex.split(QUICK[verb])
     if "davis" in command and "+" in command:
         quick += ["--sequence", "sequence"]
-    if verb == "study" and ("davis" in command or words[1].startswith(("shortcuts", "benchmark"))):
+    if verb == "study" and ("davis" in command or words[1].startswith(("shortcuts", "benchmark", "fragile"))):
         quick += ["-t", "y"]
     if "ppi_yeast" in command:
         quick += ["--sequence", "protein_a", "--sequence", "protein_b"]
