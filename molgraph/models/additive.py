@@ -59,7 +59,7 @@ class Additive(RoundsEncoder):
         radius: bonds from which an atom hears, 0 or more; at 0 a contribution is that of the atom's own features.
         d_hidden: width of the states.
         dropout: probability of dropping a state's value while training.
-        readout: ``sum`` (of a hundredth of each, as in ``dmpnn``: contributions begin near 0, since what cancels in
+        reduce: ``sum`` (of a hundredth of each, as in ``dmpnn``: contributions begin near 0, since what cancels in
             sums at the start is never unlearned), or ``mean`` as in the paper for what does not grow with the molecule.
         distinct: compute rows that look alike once.
     """
@@ -74,7 +74,7 @@ class Additive(RoundsEncoder):
         radius: Annotated[int, Range(0, INNER_LIMIT)] = 3,
         d_hidden: Width = 128,
         dropout: Probability = 0.0,
-        readout: Literal["sum", "mean"] = "sum",
+        reduce: Literal["sum", "mean"] = "sum",
         distinct: bool = True,
     ) -> None:
         super().__init__(radius, distinct, least=0)
@@ -84,7 +84,7 @@ class Additive(RoundsEncoder):
         self.embed_edges = nn.ModuleList(nn.Linear(d_bond, d_hidden) for _ in range(radius if d_bond else 0))
         self.perceptrons = nn.ModuleList(Perceptron(2 * d_hidden, d_hidden, d_hidden) for _ in range(radius))
         self.dropout = nn.Dropout(dropout)
-        self.read_by("norm" if readout == "sum" else readout, d_hidden)
+        self.read_by("norm" if reduce == "sum" else reduce, d_hidden)
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states after ``radius`` rounds."""

@@ -93,9 +93,9 @@ def test_the_random_field_lowers_the_error(off: str, effect: Effect) -> None:
     how = {"d_hidden": 16, "k": 8}
     plain = [trained("structpool", logp, 8, seed, n_iter=0, **how)[1] for seed in range(4)]
     own = plain if off else [trained("structpool", logp, 8, seed, **how)[1] for seed in range(4)]
-    shares = [a / b for a, b in zip(own, plain, strict=True)]
+    share = sum(own) / sum(plain)  # of all seeds together: shares by seed go from .4 to 1.5, and their mean with them
     beside = {"without, error / variance": plain, "with": own}
-    effect("squared error of logP / without the random field", shares, at_most=0.9, beside=beside)
+    effect("squared error of logP / without the random field", [share], at_most=0.9, beside=beside)
 
 
 @pytest.mark.system("rfm", rung="works", null="no better than random weights; of 1,500 molecules 0.98 beside 0.46")

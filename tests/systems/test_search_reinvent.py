@@ -102,12 +102,19 @@ def top_ten(replay: int, seed: int) -> float:
     return float(np.mean((curve + curve[-1:] * 500)[:500]))
 
 
-@pytest.mark.system("replay-as-a-non-parametric-model", rung="works")
+@pytest.mark.system(
+    "replay-as-a-non-parametric-model",
+    rung="works",
+    null="the ten best gain .005 [-.001, .011] on one processor, .003 [-.001, .007] on another: within the seeds",
+)
 def test_replay_finds_good_molecules_in_fewer_calls(off: str, effect: Effect) -> None:
-    """Mean over 500 calls of the ten best, less that without replay, by seed."""
+    """Mean over 500 calls of the ten best, less that without replay, by seed.
+
+    Counted by seeds it gained in 4 of 5 and in 3 of 5: a bound on that count passed by the processor.
+    """
     gains = [top_ten(0 if off else 24, seed) - top_ten(0, seed) for seed in range(5)]
-    shares = {"gain": gains, "without": [top_ten(0, seed) for seed in range(5)], **surrogate()}
-    effect("share of seeds in which replay gains", [float(np.mean(np.array(gains) > 0))], at_least=0.8, beside=shares)
+    beside = {"without": [top_ten(0, seed) for seed in range(5)], **surrogate()}
+    effect("gain in the ten best by replay", gains, at_least=0.02, beside=beside)
 
 
 def surrogate() -> dict[str, list[float]]:

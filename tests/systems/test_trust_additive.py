@@ -36,7 +36,7 @@ def fitted(kind: str, readout: str, *, head: str = "perceptron", epochs: int = 3
     if kind == "binary":
         y = (table.y > np.median(table.y)).astype(float)
         table = make_table(list(table.smiles), targets=(Target("active", "binary"),), y=y)
-    params = {"d_hidden": 16, "readout": readout}
+    params = {"d_hidden": 16, "reduce": readout}
     return GraphMethod("additive", params, head=head, epochs=epochs, batch_size=16, threads=1, seed=3).fit(table)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -58,3 +60,22 @@ class LSTM(_Recurrent):
     """
 
     cell = nn.LSTM
+
+    @property
+    def lower_weights(self) -> bool:  # type: ignore[override] # of this processor
+        """Whether weights of bfloat16 can be computed with."""
+        return _has_bfloat16()
+
+    def forward(
+        self, x: Float[Tensor, "n t d_in"], mask: Mask | None = None, state: Any = None
+    ) -> tuple[Float[Tensor, "n t d"], Any]:
+        """As the base class has it; in single precision where the processor has no such layer in bfloat16."""
+        if x.device.type != "cpu" or _has_bfloat16():
+            return super().forward(x, mask, state)
+        with torch.autocast("cpu", enabled=False):
+            return super().forward(x.float() if x.dtype == torch.bfloat16 else x, mask, state)
+
+
+@cache
+def _has_bfloat16() -> bool:
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
