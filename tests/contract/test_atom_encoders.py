@@ -97,7 +97,7 @@ def test_gradients_are_the_same_for_each_run_of_two_threads(name: str, part: str
     assert all(torch.equal(a, b) for each in made for a, b in zip(made[0], each, strict=True))
 
 
-OTHERS: dict[str, Any] = {  # another value of an option, where the rule below gives none
+OTHERS: dict[str, Any] = {"reduce": "mean",   # another value of an option, where the rule below gives none
     "delta": 2.0,
     "activation": "tanh", "message": "matrix", "conv": "GATConv", "walk": 5, "heads": 1, "reach": 1,
     "max_distance": 1, "readout": "max", "norm": "layer", "d_master": 4, "compat": "fixed", "assign": "hard",
