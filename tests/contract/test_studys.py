@@ -51,7 +51,11 @@ SMALL = "dmpnn(d_hidden=16)+deepdta(d_embed=8, n_filters=8)"
 
 def findings(name: str, generator: Model, trajectory: Path) -> Findings:
     study = get("study", name)(**get("study", name).small)
-    model = {"model": "random_forest(n_estimators=5)", "graph_model": "gin(depth=2, d_hidden=8, epochs=3)", "fitted": generator}
+    model = {
+        "model": "random_forest(n_estimators=5)",
+        "graph_model": "gin(depth=2, d_hidden=8, epochs=3)",
+        "fitted": generator,
+    }
     if study.reads == "pairs":
         return study.run(Subject(pairs(), SMALL, {"sequence": "sequence", "targets": ["y"]}))
     if study.reads == "texts":
