@@ -1,4 +1,4 @@
-"""Compute concepts of molecules that chemists read: sizes, polarity, rings, and whether there are groups."""
+"""Compute a table of chemical properties for probes: heavy atoms, logP, polar surface, rings, functional groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exchange cores and side chains of molecules, make molecules of one size, and shuffle elements on a skeleton."""
+"""Swap scaffolds and substituents between molecules, resize chains, and permute elements on a fixed skeleton."""
 
 from __future__ import annotations
 

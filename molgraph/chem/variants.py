@@ -1,4 +1,4 @@
-"""Write a molecule in other ways that mean the same (atom order, hydrogens, salt, charge, tautomer), or change it."""
+"""Generate equivalent SMILES (atom order, hydrogens, salt, charge, tautomer) and small changes of a molecule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measure how much of a benchmark's score is chance, a shortcut (weight, neighbour, scaffold) or the way of writing."""
+"""Measure how much of a test score is due to chance, simple baselines (weight, neighbour) or how SMILES are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find features that predict a target and change when a molecule is written as another form of the same substance."""
+"""Find fingerprint bits and descriptors that predict a target but change with tautomer, charge or salt form."""
 
 from __future__ import annotations
 

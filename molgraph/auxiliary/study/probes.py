@@ -1,4 +1,4 @@
-"""Tell which chemistry a network's layers hold: linear probes of concepts before and after its training."""
+"""Fit linear probes of chemical concepts to each layer of a graph network, before and after its training."""
 
 from __future__ import annotations
 

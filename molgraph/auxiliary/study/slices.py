@@ -1,4 +1,4 @@
-"""Name the substructures, scaffolds and property ranges on which a model fails, by Domino's error slices."""
+"""Find groups of molecules on which a model errs more often, and name their substructures (Domino)."""
 
 from __future__ import annotations
 
