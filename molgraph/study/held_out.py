@@ -13,6 +13,7 @@ from molgraph.base.seeds import derive, generator
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
 from molgraph.evaluate.metrics import columns_of, has_value
+from molgraph.study.labelled_rows import labelled_rows
 from molgraph.study.study import Subject
 from molgraph.study.subject_model import PRESET, fresh, is_name
 from molgraph.train.model import coded
@@ -68,14 +69,8 @@ def held_out(
         raise LabelError("the table has no target of its rows that is predicted", hint="name its column: -t COLUMN")
     target, notes = targets[0], [f"of {len(targets)} targets the first, {targets[0].name}"] * (len(targets) > 1)
     table = table.with_targets([target.name])
-    kept = np.flatnonzero(np.isfinite(np.asarray(table.y)[:, 0]) & table.ok)
-    if len(kept) > rows:
-        notes.append(f"{rows:,} of {len(kept):,} rows, drawn at random")
-        kept = np.sort(generator(seed, "rows").permutation(kept)[:rows])
-    table = table.take(kept)
-    if len(table) < FEWEST or np.ptp(np.asarray(table.y)) == 0:
-        words = f"{len(table)} rows have a molecule and a value of {target.name}, or all values are equal"
-        raise LabelError(words, hint=f"give {FEWEST} rows or more, with labels that vary")
+    table, drawn = labelled_rows(table, rows, FEWEST, seed)
+    notes += drawn
     if model is not None:
         own = next(t for t in model.targets if t.name == target.name)
         table = coded(table, (own,))

@@ -14,6 +14,7 @@ from molgraph.chem.tanimoto import find_nearest
 from molgraph.data.splits import split_table
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
+from molgraph.study.labelled_rows import labelled_rows
 
 FEWEST, FAR, NEAR = 100, 0.25, 0.15  # rows; shares of far test rows, and of validation and of near test rows
 
@@ -47,14 +48,8 @@ def divide(table: Table, rows: int, seed: int) -> Parts:
     target, more = table.row_targets[0], len(table.row_targets)
     notes = [f"of {more} targets the first, {target.name}"] * (more > 1)
     table = standardise(table.with_targets([target.name]), "standard")
-    kept = np.flatnonzero(np.isfinite(np.asarray(table.y)[:, 0]) & table.ok)
-    if len(kept) > rows:
-        notes.append(f"{rows:,} of {len(kept):,} rows, drawn at random")
-        kept = np.sort(generator(seed, "rows").permutation(kept)[:rows])
-    table = table.take(kept)
-    if len(table) < FEWEST or np.ptp(np.asarray(table.y)) == 0:
-        words = f"{len(table)} rows have a molecule and a value of {target.name}, or all values are equal"
-        raise LabelError(words, hint=f"give {FEWEST} rows or more, with labels that vary")
+    table, drawn = labelled_rows(table, rows, FEWEST, seed)
+    notes += drawn
     fractions = (1 - FAR, 0.0, FAR)
     try:
         made = split_table(table, "scaffold/balanced", fractions=fractions, seed=seed, quiet=True)
