@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -11,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from molgraph.api.check_config import split_name
 from molgraph.api.made_geometry import with_conformers, wrapped
-from molgraph.api.run_split import labelled_sizes
 from molgraph.base.contracts import Method, Prediction, Trainable
 from molgraph.base.errors import ConflictError, UnsupportedError, UnusedSettingError
 from molgraph.base.parts import split_model
@@ -23,17 +20,11 @@ from molgraph.base.recipe_keys import DEFAULTS, GRADIENT_DESCENT, USUAL_MODEL
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.data.sides import Side
-from molgraph.data.splits import Split
-from molgraph.data.splits.split import PARTS
 from molgraph.data.table import OK, Table
-from molgraph.evaluate.class_counts import class_counts
-from molgraph.train.card import ModelCard
 from molgraph.train.make_method import make_method, method_class
 from molgraph.train.method import GraphMethod
-from molgraph.train.model import Model
 from molgraph.train.modelfile import load_start
 from molgraph.train.one_side import method_alone, method_sides
-from molgraph.train.training_molecules import distinct
 from molgraph.trust.ensemble import Ensemble
 from molgraph.trust.wrapper import Wrapper
 
@@ -254,46 +245,3 @@ def _run(name: str, method: Method, parts: list[Table], folder: Path | None) -> 
     method.fit(train_part, valid if len(valid) else None, workdir=folder)
     seconds = time.perf_counter() - started
     return MethodRun(name, method, method.predict(test), seconds)
-
-
-def model_of(
-    run: MethodRun,
-    table: Table,
-    config: RunConfig,
-    divided: Split,
-    scores: pd.DataFrame,
-    hashes: np.ndarray,
-    before: np.ndarray,
-    notes: Sequence[str] = (),
-) -> Model:
-    """The model of a run, with its card and the hashes of the molecules that it was trained on.
-
-    ``hashes`` are those of all rows, ``before`` those of the model that a graph model started from; ``notes`` are
-    further ones for the card.
-    """
-    learnt = np.concatenate([divided.train, divided.valid]) if run.method.uses_valid else divided.train
-    own = scores[scores["method"] == run.name].drop(columns="method").assign(part="test")
-    parts = {part: getattr(divided, part) for part in PARTS}
-    own_test = "The test part is a table of its own." if "test" in divided.params else ""
-    sizes = labelled_sizes(divided, table)
-    card = ModelCard(
-        name=run.name,
-        units={t.name: table.units[t.name] for t in table.row_targets if t.name in table.units},
-        n_train=sizes["train"],
-        n_valid=sizes["valid"],
-        n_test=sizes["test"],
-        split=divided.splitter,
-        split_hash=divided.hash,
-        classes=tuple(class_counts(table, parts).to_dict("records")),
-        scores=tuple(own.replace({np.nan: None}).to_dict("records")),
-        recipe=json.loads(config.to_json()),
-        notes=(*table.notes, *run.method.notes, *filter(None, [own_test, divided.leak_sentence]), *notes),
-    )
-    return Model(
-        run.method,
-        targets=table.targets,
-        standardiser=config.data.standardise,
-        feature_names=table.feature_names if run.method.reads_features else (),
-        card=card,
-        trained_on=distinct(np.concatenate([hashes[learnt], before if is_graph(run.method) else before[:0]])),
-    )

@@ -24,12 +24,15 @@ from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table
 from molgraph.evaluate.class_counts import class_counts, count_lines, few_lines
+from molgraph.evaluate.coverage import coverage_frame, coverage_words
 from molgraph.evaluate.metrics import Score, columns_of, default_metric, evaluate_metric, get_metric
 from molgraph.evaluate.payoff import Payoff
 from molgraph.evaluate.sides import Gap
 from molgraph.evaluate.tasks import TaskMean, mean_over_tasks
 from molgraph.evaluate.verdict import Verdict, too_few, verdict
 from molgraph.train.model import Model
+
+MAX_TARGETS = 5  # whose coverage is told
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,11 @@ class TrainingResult:
         """
         return self.choice.model
 
+    @cached_property
+    def coverage(self) -> pd.DataFrame:
+        """Shares of the test values inside the model's intervals, and its errors, by distance and by grade."""
+        return coverage_frame(self.test, self.runs[0].prediction)
+
     @property
     def curves(self) -> pd.DataFrame | None:
         """Losses by epoch; None for a method that has none, such as a forest."""
@@ -170,6 +178,8 @@ class TrainingResult:
         if not self.verdicts:
             return "There is no test part, so nothing can be said about how good the model is."
         told = [f"{v.sentence}. {v.detail}" for v in self.verdicts]
+        if self.model.coverage is not None and len(self.test.row_targets) <= MAX_TARGETS:
+            told += [f"{words}." for words in coverage_words(self.coverage, self.model.coverage)]
         return "\n".join([*told, *(f"{each.sentence}." for each in self.gaps)])
 
     def report(self, path: str | Path, *, new: Prediction | None = None) -> Path:

@@ -19,7 +19,7 @@ from molgraph.data.splits.make import usable_rows
 from molgraph.data.splits.split import PARTS, LeftOut, digests_of, row_contents, rows_hash, split_hash
 from molgraph.data.splits.structures import find_leaks
 from molgraph.data.table import Table, concatenate
-from molgraph.train.model import coded
+from molgraph.train.class_codes import coded
 
 logger = logging.getLogger("molgraph")
 

@@ -24,13 +24,13 @@ from molgraph.api.baselines import (
     controls_for,
     is_graph,
     method_of,
-    model_of,
     run_methods,
 )
 from molgraph.api.check_config import as_its_start, recipe_of, with_start
 from molgraph.api.helpers import check_helpers, helped_parts, split_helpers
 from molgraph.api.results import TrainingResult
 from molgraph.api.run_split import append_test, divide, divide_before, labelled_sizes, with_split
+from molgraph.api.trained_model import confidence_of, extended, model_of
 from molgraph.api.training_data import read_for_training, read_test
 from molgraph.api.unlabelled import check_unlabelled, read_unlabelled
 from molgraph.base.errors import UnsupportedError, UnusedSettingError
@@ -42,6 +42,7 @@ from molgraph.base.run_config import RunConfig
 from molgraph.data.graph_cache import store_for
 from molgraph.data.labels import check_targets
 from molgraph.data.splits import Split
+from molgraph.data.splits.inner import inner_splitter
 from molgraph.data.standardise import no_molecule_note
 from molgraph.data.standardise import standardise as standardise_table
 from molgraph.data.table import Table, concatenate
@@ -143,6 +144,8 @@ def train(
         table = replace(table, notes=(*table.notes, note))
         logger.info(note)
     divided = divide(clean, config, table) if tested is None else divide_before(n, clean, table, config)
+    if method.follows_split and "split" not in config.model.params:
+        method.set_params(split=inner_splitter(divided))
     sizes = labelled_sizes(divided, clean)
     logger.info("split %s: %s", divided.splitter, ", ".join(f"{n:,} {part}" for part, n in sizes.items() if n))
     for reason, rows_left in Counter(out.reason for out in divided.left_out).most_common(SHOWN):
@@ -173,9 +176,15 @@ def train(
     found: tuple[Gap | Payoff, ...] = gaps(parts[2], sides, runs[0].prediction, alone, **how) if len(parts[2]) else ()
     found += paid(config, runs, parts[2])
     told = [each.sentence for each in found]
+    judged, private = (config.model.name, BASELINE), config.data.private
+    known_by = {run.name: confidence_of(run, *own[:2], private=private) for run in runs if run.name in judged}
     models = {
-        run.name: model_of(run, table, config, divided, frame, hashes, before, told * (run is runs[0])) for run in runs
+        run.name: model_of(
+            run, table, config, divided, frame, hashes, before, told * (run is runs[0]), known_by.get(run.name)
+        )
+        for run in runs
     }
+    runs = [extended(run, known_by.get(run.name), parts[2]) for run in runs]
     return TrainingResult(
         model=models[config.model.name],
         baseline=models[BASELINE] if BASELINE in baselines_for(config, method, table) else None,

@@ -178,10 +178,13 @@ class Trainable(ABC):
 class Method(Trainable):
     """Anything that learns from a table and predicts one row for each row of another.
 
-    ``predicts``: False for a pretrained encoder, whose "predictions" are the states of entities.
+    ``predicts``: False for a pretrained encoder, whose "predictions" are states. ``held_out``: after ``fit`` predictions
+    of rows that were not learnt from. ``follows_split``: whether ``split`` is that of the test part if not set.
     """
 
     predicts: bool = True
+    held_out: Any = None
+    follows_split: bool = False
 
     @abstractmethod
     def predict(self, table: Table) -> Prediction:
@@ -200,10 +203,7 @@ class Generator(Trainable):
         """
 
     def pieces(self, n: int, seed: int = 0) -> Iterator[list[str]]:
-        """The texts of ``sample`` in pieces, each as soon as it is drawn; one piece by default.
-
-        A run that is stopped keeps the pieces that it has.
-        """
+        """The texts of ``sample`` in pieces, each as soon as it is drawn, which a run that is stopped keeps."""
         yield self.sample(n, seed)
 
 

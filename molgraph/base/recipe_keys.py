@@ -106,6 +106,14 @@ class DataSection(Section):
     standardise: Annotated[str, Option("none, desalt, standard or canonical; kept with the model.", "PRESET")] = (
         "standard"
     )
+    private: Annotated[
+        bool,
+        Option(
+            "Keep no training molecules in the model file: predictions then name no nearest one and have no domain.",
+            "",
+            ("--private",),
+        ),
+    ] = False
 
 
 class SplitSection(Section):
@@ -211,6 +219,9 @@ class TrainingSection(GradientDescent):
             "",
             ("--compare/--no-compare",),
         ),
+    ] = None
+    budget: Annotated[
+        str | None, Option("Time for a model that tries several methods, such as --model auto: 30m, 2h. (10m)", "TIME")
     ] = None
     seed: Annotated[NotNegative, Option("Seed of split and training.", "N")] = 0
     device: Annotated[str, Option("cpu, cuda or auto.", "NAME")] = "cpu"

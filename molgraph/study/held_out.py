@@ -16,7 +16,7 @@ from molgraph.evaluate.metrics import columns_of, has_value
 from molgraph.study.labelled_rows import labelled_rows
 from molgraph.study.study import Subject
 from molgraph.study.subject_model import PRESET, fresh, is_name
-from molgraph.train.model import coded
+from molgraph.train.class_codes import coded
 from molgraph.train.training_molecules import molecule_hashes
 
 FEWEST = 40  # rows

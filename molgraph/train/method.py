@@ -49,7 +49,7 @@ from molgraph.train.restore import (
 from molgraph.train.runtime import check_precision, resolve_device
 from molgraph.train.view_mean import mean_over_views
 
-OPTIONS = keywords(TrainingSection, leave=("ensemble", "baseline", "compare", "seed"))
+OPTIONS = keywords(TrainingSection, leave=("ensemble", "baseline", "compare", "budget", "seed"))
 
 
 @register("method", "graph", summary="a graph encoder and a head, trained by gradient descent")

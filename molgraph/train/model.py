@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.contracts import Generator, Method, Prediction, PredictsGraphs, Target, Trainable
-from molgraph.base.errors import BadValueError, MismatchError, MissingOptionError, UnsupportedError
+from molgraph.base.errors import BadValueError, MissingOptionError, UnsupportedError
 from molgraph.base.positions import geometry_of
 from molgraph.data.cells import check_units
 from molgraph.data.formats import names_file
@@ -26,6 +26,8 @@ from molgraph.data.table import Table, make_table
 from molgraph.evaluate import metrics
 from molgraph.evaluate.class_counts import few_lines
 from molgraph.train.card import ModelCard
+from molgraph.train.class_codes import coded
+from molgraph.train.confidence.confidence import Confidence
 from molgraph.train.inputs import named_columns
 from molgraph.train.modelwriter import write_model
 from molgraph.train.training_molecules import molecule_hashes
@@ -44,6 +46,7 @@ class Model:
         card: what it is.
         trained_on: hashes of the molecules that it learnt from (``molgraph.train.training_molecules``), or None. They
             name no molecule, but who has a molecule can find out whether it is among them.
+        confidence: gives predictions their intervals, grades and nearest training molecules, or None.
     """
 
     def __init__(
@@ -55,10 +58,11 @@ class Model:
         feature_names: Sequence[str] = (),
         card: ModelCard | None = None,
         trained_on: np.ndarray | None = None,
+        confidence: Confidence | None = None,
     ) -> None:
         self.method, self.targets, self.standardiser = method, tuple(targets), standardiser
         self.feature_names, self.card = tuple(feature_names), card or ModelCard()
-        self.trained_on = trained_on
+        self.trained_on, self.confidence = trained_on, confidence
 
     @property
     def name(self) -> str:
@@ -68,7 +72,8 @@ class Model:
     @property
     def coverage(self) -> float | None:
         """Share of measured values that its intervals are made to hold; None without intervals."""
-        return getattr(self.method, "coverage", None)
+        own = getattr(self.method, "coverage", None)
+        return self.confidence.coverage if own is None and self.confidence is not None else own
 
     @property
     def kind(self) -> str:
@@ -99,7 +104,10 @@ class Model:
     def _predict(self, table: Table, *, all_rows: bool = False) -> Prediction:
         method, clean = self.check_predicts(), standardise(table, self.standardiser)
         clean = clean if all_rows else mark_no_molecules(clean, self.standardiser)
-        prediction = as_given(method.predict(clean), table, clean, self.standardiser)
+        prediction = method.predict(clean)
+        if self.confidence is not None:
+            prediction = self.confidence.extend(prediction, clean, refuse=not all_rows)
+        prediction = as_given(prediction, table, clean, self.standardiser)
         return replace(prediction, index=table.index)
 
     def check_predicts(self) -> Method:
@@ -266,31 +274,6 @@ def _scores_html(scores: Sequence[Mapping[str, Any]]) -> str:
     idle = ["part"] * (len(parts) < 2) + ["note"] * (not frame["note"].astype(bool).any())
     table = frame.drop(columns=idle).to_html(index=False, float_format="{:.4g}".format, border=0, na_rep="–")
     return (f"<p>scores on the {escape(str(parts[0]))} part</p>" if len(parts) == 1 else "") + table
-
-
-def coded(table: Table, targets: tuple[Target, ...]) -> Table:
-    """The table with the model's own targets; class codes are translated by their labels.
-
-    A file that lacks a class, or holds numbers as labels, codes its classes otherwise than the training file did.
-    """
-    if table.y is None:
-        if [t.classes for t in targets] != [t.classes for t in table.targets]:
-            raise MismatchError("the table's classes of atoms are not the model's", hint="read it from a file")
-        return table
-    y = table.y.copy()
-    for j, (ours, theirs) in enumerate(zip(targets, table.row_targets, strict=True)):
-        if ours.kind != "multiclass" or ours.classes == theirs.classes:
-            continue
-        known = np.flatnonzero(~np.isnan(y[:, j]))
-        labels = [theirs.classes[int(v)] if theirs.classes else f"{v:g}" for v in y[known, j]]
-        unknown = sorted(set(labels) - set(ours.classes))
-        if unknown:
-            raise MismatchError(
-                f"target {ours.name!r} has the class {unknown[0]!r}, which the model does not know",
-                hint=f"its classes: {', '.join(ours.classes)}",
-            )
-        y[known, j] = [ours.classes.index(label) for label in labels]
-    return replace(table, targets=targets, y=y)
 
 
 def _target(target: Target, units: Any) -> str:

@@ -21,6 +21,7 @@ from molgraph.data.target_json import targets_from_json
 from molgraph.train import training_molecules
 from molgraph.train.archive import read_archive, refused
 from molgraph.train.card import ModelCard
+from molgraph.train.confidence.confidence import PREFIX, Confidence
 from molgraph.train.golden_predictions import SAMPLES_TOLERANCE, TOLERANCE, compare_vectors, vector_table
 from molgraph.train.model import Model
 from molgraph.train.modelwriter import checked_meta
@@ -106,6 +107,7 @@ def _load(path: Path) -> tuple[Model, Any]:
         names = tuple(str(name) for name in parts["targets.json"]["feature_names"])
         card = ModelCard.from_dict(parts["card.json"])
         hashes = training_molecules.checked(arrays.pop(training_molecules.ARRAY, None))
+        beside = {name: arrays.pop(name) for name in [*arrays] if name.startswith(PREFIX)}
         method = _method(parts["method.json"], arrays)
         listed = parts["targets.json"]["targets"]
         asked = method if isinstance(method, Method) and method.predicts else None
@@ -115,6 +117,7 @@ def _load(path: Path) -> tuple[Model, Any]:
             raise DamagedModelError("the model file's targets are not those of its method")
         standardiser = recorded_name(str(preset["preset"]), int(preset["version"]))
         known: dict[str, Any] = {"standardiser": standardiser, "feature_names": names, "card": card}
+        known["confidence"] = Confidence.from_arrays(beside, targets)
         model = Model(method, targets=targets, trained_on=hashes, **known)
     return model, parts["vectors.json"]
 

@@ -52,7 +52,8 @@ def write_model(path: str | Path, model: Any) -> Path:
         notes = (*card.notes, "scores and classes are not kept: they would make the file too large")
         parts["card.json"] = plain(replace(card, scores=(), classes=(), notes=notes).to_dict())
     kept = {} if model.trained_on is None else {ARRAY: model.trained_on}
-    write_archive(path, parts, {**state.arrays, **kept})
+    beside = {} if model.confidence is None else model.confidence.arrays()
+    write_archive(path, parts, {**state.arrays, **kept, **beside})
     return path
 
 

@@ -19,7 +19,7 @@ from molgraph.base.seeds import derive
 from molgraph.base.version import package_versions
 from molgraph.data.sides import Side, sides_of
 from molgraph.data.splits import Split
-from molgraph.data.splits.inner import inner_splits
+from molgraph.data.splits.inner import inner_splits, inner_splitter
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.recipe import BenchMethod, Budget, Generation, RunSection
 
@@ -90,6 +90,8 @@ class Job:
 
         The tenth is divided off as ``outer`` divided the table, by all entity columns, whichever the method reads.
         """
+        if getattr(method, "follows_split", False) and "split" not in self.method.params:
+            method.set_params(split=inner_splitter(outer))
         if not method.uses_valid:
             method.fit(self.given(train))
             return

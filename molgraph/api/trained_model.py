@@ -1,0 +1,101 @@
+"""Make the model of a fitted method: its card, its hashes, and the intervals and domain of its predictions."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from molgraph.api.baselines import MethodRun, is_graph
+from molgraph.api.run_split import labelled_sizes
+from molgraph.base.errors import MolgraphError
+from molgraph.base.run_config import RunConfig
+from molgraph.data.splits import Split
+from molgraph.data.splits.split import PARTS
+from molgraph.data.table import Table
+from molgraph.evaluate.class_counts import class_counts
+from molgraph.train.card import ModelCard
+from molgraph.train.confidence.confidence import Confidence, HeldOut
+from molgraph.train.model import Model
+from molgraph.train.training_molecules import distinct
+
+logger = logging.getLogger("molgraph")
+
+
+def model_of(
+    run: MethodRun,
+    table: Table,
+    config: RunConfig,
+    divided: Split,
+    scores: pd.DataFrame,
+    hashes: np.ndarray,
+    before: np.ndarray,
+    notes: Sequence[str] = (),
+    confidence: Confidence | None = None,
+) -> Model:
+    """The model of a run, with its card and the hashes of the molecules that it was trained on.
+
+    ``hashes`` are those of all rows, ``before`` those of the model that a graph model started from; ``notes`` go to the
+    card; ``confidence`` gives intervals and a domain.
+    """
+    learnt = np.concatenate([divided.train, divided.valid]) if run.method.uses_valid else divided.train
+    own = scores[scores["method"] == run.name].drop(columns="method").assign(part="test")
+    parts = {part: getattr(divided, part) for part in PARTS}
+    own_test = "The test part is a table of its own." if "test" in divided.params else ""
+    sizes = labelled_sizes(divided, table)
+    card = ModelCard(
+        name=run.name,
+        units={t.name: table.units[t.name] for t in table.row_targets if t.name in table.units},
+        n_train=sizes["train"],
+        n_valid=sizes["valid"],
+        n_test=sizes["test"],
+        split=divided.splitter,
+        split_hash=divided.hash,
+        classes=tuple(class_counts(table, parts).to_dict("records")),
+        scores=tuple(own.replace({np.nan: None}).to_dict("records")),
+        recipe=json.loads(config.to_json()),
+        notes=(*table.notes, *run.method.notes, *filter(None, [own_test, divided.leak_sentence]), *notes),
+    )
+    return Model(
+        run.method,
+        targets=table.targets,
+        standardiser=config.data.standardise,
+        feature_names=table.feature_names if run.method.reads_features else (),
+        card=card,
+        trained_on=distinct(np.concatenate([hashes[learnt], before if is_graph(run.method) else before[:0]])),
+        confidence=confidence,
+    )
+
+
+def confidence_of(run: MethodRun, train: Table, valid: Table, *, private: bool) -> Confidence | None:
+    """What is said beside the predictions of a fitted method; None for others than values of single molecules.
+
+    Args:
+        run: the fitted method.
+        train: the rows that it learnt from.
+        valid: rows that it did not learn weights from; a method with out-of-fold predictions of its own has these.
+        private: whether the model keeps no training molecules.
+    """
+    if [each.kind for each in train.entities] != ["molecule"] or train.packed or not train.row_targets:
+        return None
+    held = run.method.held_out
+    try:
+        if held is not None:
+            return Confidence.of(held, held.table, private=private)
+        if not len(valid):
+            return None
+        return Confidence.of(
+            HeldOut(valid, run.method.predict(valid), np.zeros(len(valid), int)), train, private=private
+        )
+    except MolgraphError as error:
+        logger.info("no intervals for %s: %s", run.name, error.message)
+        return None
+
+
+def extended(run: MethodRun, known: Confidence | None, test: Table) -> MethodRun:
+    """The run, its predictions of the test part with their intervals and distances."""
+    return run if known is None else replace(run, prediction=known.extend(run.prediction, test, refuse=False))

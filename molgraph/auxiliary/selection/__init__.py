@@ -1,0 +1,1 @@
+"""Choose among methods by cross-validation, and weigh those that are kept."""

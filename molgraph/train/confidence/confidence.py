@@ -1,0 +1,233 @@
+"""Define ``Confidence``: the intervals of a model's predictions, its domain, and its nearest training molecules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from molgraph.base.contracts import Prediction, Target
+from molgraph.base.finite import NO_VALUE
+from molgraph.chem.tanimoto import find_nearest
+from molgraph.data.table import OK, Table
+from molgraph.train.confidence.intervals import NUMBERS, Intervals
+from molgraph.train.confidence.references import References, fingerprints
+
+COVERAGE = 0.9
+GRADES = ("inside", "edge", "outside")
+WORSE, FEWEST, FIRST, LAST = 1.5, 10, 50, 99  # error beyond the edge by that within; rows; percentiles of distance
+PREFIX = "confidence."
+
+
+class HeldOut(NamedTuple):
+    """Predictions of rows by models that did not learn from them.
+
+    Args:
+        table: the rows, with their labels.
+        prediction: of these rows.
+        fold: int64 [n], the rows of a number were predicted by a model that learnt from those of other numbers; -1 for
+            rows that none predicted.
+    """
+
+    table: Table
+    prediction: Prediction
+    fold: np.ndarray
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """What is said beside each prediction.
+
+    Args:
+        targets: of rows.
+        intervals: of numbers, and sets of classes.
+        references: training molecules; None where none are kept, and then there is no domain.
+        limits: float64 [2], distances beyond which a molecule is at the edge of the domain, and outside.
+        coverage: share of the measured values that intervals should hold.
+    """
+
+    targets: tuple[Target, ...]
+    intervals: Intervals
+    references: References | None
+    limits: np.ndarray
+    coverage: float = COVERAGE
+
+    @classmethod
+    def of(cls, held: HeldOut, learnt: Table, *, private: bool = False) -> Self | None:
+        """Learn from rows that were held out; None where no row of them has a label and a prediction.
+
+        Args:
+            held: their predictions.
+            learnt: the rows that the model learnt from, whose molecules are kept.
+            private: whether none are kept.
+        """
+        table, prediction = held.table, held.prediction
+        if table.y is None or not (held.fold >= 0).any():
+            return None
+        targets = table.row_targets
+        distance: np.ndarray | None = None
+        references = None
+        if not private:
+            bits, rows = fingerprints(learnt)
+            references = References.of(learnt.take(rows), bits) if len(rows) else None
+            distance = None if references is None else _distances(held, bits)
+        use = (held.fold >= 0) & prediction.ok
+        if distance is not None:
+            use &= np.isfinite(distance)
+        own = prediction.value[use]
+        spread = None if prediction.spread is None else prediction.spread[use]
+        near = None if distance is None else distance[use]
+        intervals = Intervals.of(targets, table.y[use], own, near, spread)
+        if not any(len(each) for each in intervals.scores):
+            return None
+        limits = np.ones(2) if near is None else _limits(near, _errors(targets, table.y[use], own))
+        return cls(tuple(targets), intervals, references, limits)
+
+    def extend(self, prediction: Prediction, table: Table, *, refuse: bool = True) -> Prediction:
+        """The prediction with intervals, sets, grade and nearest molecule, each where it has none of its own.
+
+        Args:
+            prediction: of the model.
+            table: the same rows, standardised.
+            refuse: whether molecules of a sort that no training molecule is of have no value.
+        """
+        extra: dict[str, np.ndarray] = {}
+        distance = None
+        if self.references is not None:
+            distance, extra = self._domain(table)
+            if "domain" in prediction.extra:
+                extra = {name: each for name, each in extra.items() if name not in ("domain", "distance")}
+            prediction = self._refused(prediction, table) if refuse else prediction
+        if prediction.interval is None and any(t.kind in NUMBERS for t in self.targets):
+            numbers = np.concatenate([[t.kind in NUMBERS] * len(t.columns) for t in self.targets])
+            half = self.intervals.half_widths(self.coverage, distance, prediction.spread, len(prediction))
+            half = np.where(numbers & prediction.ok[:, None], half, np.nan)
+            if np.isfinite(half).any() or not len(half):
+                prediction = replace(prediction, interval=(prediction.value - half, prediction.value + half))
+        sets, column = {}, 0
+        for target in self.targets:
+            own = slice(column, column + len(target.columns))
+            if target.kind not in NUMBERS and target.name not in prediction.unlearned:
+                found = self.intervals.sets(target, column, prediction.value[:, own], self.coverage)
+                sets[f"{target.name}_set"] = np.where(prediction.ok, found, "").astype(object)
+            column = own.stop
+        return replace(prediction, extra={**prediction.extra, **sets, **extra})
+
+    def _domain(self, table: Table) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """The distances to the nearest training molecules, and the columns that name these."""
+        assert self.references is not None
+        bits, rows = fingerprints(table)
+        near = self.references.nearest(bits)
+        n, distance = len(table), np.full(len(table), np.nan)
+        distance[rows] = 1 - near.similarity
+        grade, nearest = np.full(n, "", dtype=object), np.full(n, "", dtype=object)
+        place = np.searchsorted(self.limits, distance[rows], side="left")
+        place[(place == 0) & self.references.other_sizes(table.smiles[rows], near.row)] = 1
+        grade[rows] = np.array(GRADES, dtype=object)[place]
+        nearest[rows] = self.references.smiles[near.row]
+        extra = {"domain": grade, "distance": distance, "nearest": nearest}
+        for j, target in enumerate(self.targets[: self.references.y.shape[1]]):
+            value = np.full(n, np.nan)
+            value[rows] = self.references.y[near.row, j]
+            extra[f"nearest_{target.name}"] = value
+        return distance, extra
+
+    def _refused(self, prediction: Prediction, table: Table) -> Prediction:
+        """The prediction without values for molecules of a sort that no training molecule is of."""
+        assert self.references is not None
+        why, rows = np.full(len(table), "", dtype=object), np.flatnonzero(prediction.status == OK)
+        why[rows] = self.references.strange([str(table.smiles[row]) for row in rows])
+        bad = why != ""
+        if not bad.any():
+            return prediction
+        status, reason = prediction.status.copy(), prediction.reason.copy()
+        status[bad], reason[bad] = NO_VALUE, "outside the domain: it " + why[bad]
+        value = np.where(bad[:, None], np.nan, prediction.value)
+        return replace(prediction, value=value, status=status, reason=reason)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Arrays for a model file, under names with a prefix."""
+        parts = {f"interval.{name}": each for name, each in self.intervals.arrays().items()}
+        if self.references is not None:
+            parts |= {f"molecule.{name}": each for name, each in self.references.arrays().items()}
+        parts |= {"limits": self.limits, "coverage": np.array([self.coverage])}
+        return {f"{PREFIX}{name}": each for name, each in parts.items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], targets: tuple[Target, ...]) -> Self | None:
+        """Rebuild from those of a model file that have the prefix; None where there are none.
+
+        Raises:
+            ValueError, LookupError: they do not fit together, or not to the targets.
+        """
+        own = {name.removeprefix(PREFIX): each for name, each in arrays.items() if name.startswith(PREFIX)}
+        if not own:
+            return None
+        parts: dict[str, dict[str, np.ndarray]] = {"interval": {}, "molecule": {}}
+        for name, each in own.items():
+            kind, dot, rest = name.partition(".")
+            if dot:
+                parts[kind][rest] = each
+        intervals = Intervals.from_arrays(parts["interval"])
+        references = References.from_arrays(parts["molecule"]) if parts["molecule"] else None
+        rows = tuple(t for t in targets if t.level == "row")
+        coverage = float(own["coverage"].reshape(-1)[0])
+        if len(intervals.scores) != sum(len(t.columns) for t in rows) or not 0 < coverage < 1:
+            raise ValueError("the intervals are not those of the targets")
+        if own["limits"].shape != (2,) or (references is not None and references.y.shape[1] not in (0, len(rows))):
+            raise ValueError("the domain is not that of the targets")
+        return cls(rows, intervals, references, np.asarray(own["limits"], np.float64), coverage)
+
+
+def _distances(held: HeldOut, learnt: np.ndarray) -> np.ndarray:
+    """float64 [n]: the distance of each held-out row to the rows that its model learnt from, of these fingerprints.
+
+    Of several folds those are the rows of the others.
+    """
+    out = np.full(len(held.table), np.nan)
+    bits, rows = fingerprints(held.table)
+    fold = held.fold[rows]
+    numbers = np.unique(fold[fold >= 0])
+    for number in numbers:
+        own = fold == number
+        out[rows[own]] = 1 - find_nearest(bits[own], bits[~own] if len(numbers) > 1 else learnt).similarity
+    return out
+
+
+def _errors(targets: tuple[Target, ...], y: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """float64 [n]: each row's error, in units of its target's mean error; of classes the probability of the others."""
+    errors, column = np.full(y.shape, np.nan), 0
+    for j, target in enumerate(targets):
+        width = len(target.columns)
+        if target.kind in NUMBERS or target.kind == "binary":
+            errors[:, j] = np.abs(y[:, j] - value[:, column])
+        else:
+            own = np.nan_to_num(y[:, j]).astype(int)
+            errors[:, j] = np.where(np.isfinite(y[:, j]), 1 - value[np.arange(len(y)), column + own], np.nan)
+        column += width
+    counts = np.isfinite(errors)
+    means = np.where(counts, errors, 0.0).sum(axis=0) / np.maximum(counts.sum(axis=0), 1)
+    scaled = errors / np.where(means > 0, means, 1.0)
+    total = np.where(np.isfinite(scaled), scaled, 0.0).sum(axis=1)
+    mean: np.ndarray = np.divide(total, counts.sum(axis=1), out=np.full(len(y), np.nan), where=counts.any(axis=1))
+    return mean
+
+
+def _limits(distance: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """float64 [2]: the distances at which the edge of the domain and its outside begin.
+
+    The edge begins at the smallest percentile of the held-out distances, from 50 on, beyond which the mean error is at
+    least 1.5 times that within; at 90 where it is nowhere. Outside begins at percentile 99.
+    """
+    known = np.isfinite(errors)
+    edge = float(np.percentile(distance, 90))
+    for percentile in range(FIRST, 96, 5):
+        limit = float(np.percentile(distance, percentile))
+        beyond = known & (distance > limit)
+        within = known & ~beyond
+        if beyond.sum() >= FEWEST and within.any() and errors[beyond].mean() >= WORSE * errors[within].mean():
+            edge = limit
+            break
+    return np.array([edge, max(edge, float(np.percentile(distance, LAST)))])

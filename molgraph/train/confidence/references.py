@@ -1,0 +1,134 @@
+"""Keep training molecules with their values, find the nearest one of a molecule, and molecules of another sort."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from molgraph.base.seeds import generator
+from molgraph.chem.atom_order import kinds_of
+from molgraph.chem.fingerprints import morgan
+from molgraph.chem.tanimoto import NearestPairs, find_nearest
+from molgraph.data.table import Table
+
+BITS, MOST, MOST_TARGETS = 2048, 10_000, 12  # molecules that are kept, and targets whose values are kept with them
+SIZE = 2.0  # times the heavy atoms of the nearest molecule at which the edge of the domain begins
+TIMES = 10  # the largest training molecule's heavy atoms that no molecule should exceed
+ELEMENTS = 119
+NONMETALS = frozenset({1, 2, 5, 6, 7, 8, 9, 10, 14, 15, 16, 17, 18, 33, 34, 35, 36, 52, 53, 54, 85, 86})
+_UNUSUAL = re.compile(r"\[(?!nH|[HOCNSP@+\-\d])")  # an element in brackets that is not among the usual ones
+_ATOM = re.compile(r"\[[^\]]*\]|Br|Cl|[BCNOPSFIbcnops]")
+_SHORT = 8  # characters of a SMILES that may be a single atom
+
+
+@dataclass(frozen=True)
+class References:
+    """Training molecules, up to 10,000, drawn at random where there are more.
+
+    Args:
+        smiles: object [n], standardised.
+        bits: uint8 [n, 256], Morgan fingerprints of radius 2, eight bits a byte.
+        y: float64 [n, targets], measured values; NaN where there is none. No columns for more than 12 targets.
+        elements: bool [119], those that a training molecule has, by atomic number.
+        sizes: int64 [2], heavy atoms of the smallest and of the largest training molecule.
+        carbonless: bool [1], whether a training molecule has no carbon.
+    """
+
+    smiles: np.ndarray
+    bits: np.ndarray
+    y: np.ndarray
+    elements: np.ndarray
+    sizes: np.ndarray
+    carbonless: np.ndarray
+
+    @classmethod
+    def of(cls, table: Table, bits: np.ndarray) -> Self:
+        """Those of readable rows.
+
+        Args:
+            table: of single molecules, all of them readable.
+            bits: uint8 [n, 2048], their fingerprints.
+        """
+        kept = np.arange(len(table))
+        if len(kept) > MOST:
+            kept = np.sort(generator(0, "references").choice(len(kept), MOST, replace=False))
+        atoms = [kinds_of(str(text), "atom") for text in table.smiles]
+        heavy = [int((each > 1).sum()) for each in atoms]
+        elements = np.zeros(ELEMENTS, dtype=bool)
+        elements[np.unique(np.concatenate(atoms))] = True
+        y = np.zeros((len(table), 0)) if table.y is None or table.y.shape[1] > MOST_TARGETS else table.y
+        carbonless = np.array([not all((each == 6).any() for each in atoms)])
+        smiles = np.array([str(table.smiles[row]) for row in kept], dtype=object)
+        packed = np.packbits(bits[kept], axis=1)
+        return cls(smiles, packed, y[kept], elements, np.array([min(heavy), max(heavy)]), carbonless)
+
+    def nearest(self, bits: np.ndarray) -> NearestPairs:
+        """The most similar of them for each fingerprint [m, 2048]."""
+        return find_nearest(bits, np.unpackbits(self.bits, axis=1))
+
+    def other_sizes(self, smiles: Sequence[str], row: np.ndarray) -> np.ndarray:
+        """bool [m]: molecules of more than twice the heavy atoms of their nearest one, or fewer than half.
+
+        Fingerprints of bits do not tell a chain of 36 atoms from one of 14.
+        """
+        sizes = [np.array([len(_ATOM.findall(str(text))) for text in texts]) for texts in (smiles, self.smiles[row])]
+        ratio = sizes[0] / np.maximum(sizes[1], 1)
+        found: np.ndarray = (ratio > SIZE) | (ratio < 1 / SIZE)
+        return found
+
+    def strange(self, smiles: Sequence[str]) -> np.ndarray:
+        """object [m]: why a molecule is of a sort that the training molecules are not, else empty.
+
+        A single heavy atom, no carbon, a metal that no training molecule has, or ten times the heavy atoms of the
+        largest training molecule.
+        """
+        return np.array([self._strange(str(text)) for text in smiles], dtype=object)
+
+    def _strange(self, text: str) -> str:
+        largest = int(self.sizes[1])
+        usual = "C" in text.replace("Cl", "") or "c" in text
+        if usual and len(text) > _SHORT and len(text) <= TIMES * largest and not _UNUSUAL.search(text):
+            return ""
+        atoms = kinds_of(text, "atom")
+        heavy = int((atoms > 1).sum())
+        if not len(atoms):
+            return ""
+        metals = [z for z in np.unique(atoms).tolist() if not self.elements[z] and z not in NONMETALS]
+        if metals:
+            return "holds a metal that no training molecule has"
+        if not (atoms == 6).any() and not self.carbonless[0]:
+            return "has no carbon, as every training molecule has"
+        if heavy <= 1 < int(self.sizes[0]):
+            return f"is a single heavy atom; the smallest training molecule has {int(self.sizes[0])}"
+        if heavy > TIMES * largest:
+            return f"has {heavy} heavy atoms; the largest training molecule has {largest}"
+        return ""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Arrays for a model file, texts as bytes of UTF-8."""
+        texts = np.frombuffer("\n".join(self.smiles).encode(), dtype=np.uint8)
+        numbers = {name: getattr(self, name) for name in ("bits", "elements", "sizes", "carbonless")}
+        missing = ~np.isfinite(self.y)
+        return {"smiles": texts, "y": np.where(missing, 0.0, self.y), "missing": missing, **numbers}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Rebuild; raises ``ValueError`` or ``LookupError`` where they do not fit together."""
+        smiles = np.array(arrays["smiles"].tobytes().decode().split("\n"), dtype=object)
+        bits, y, sizes = arrays["bits"], np.asarray(arrays["y"], dtype=np.float64), arrays["sizes"]
+        y = np.where(arrays["missing"].astype(bool), np.nan, y)
+        right = bits.dtype == np.uint8 and bits.shape == (len(smiles), BITS // 8) and y.ndim == 2
+        if not right or len(y) != len(smiles) or sizes.shape != (2,) or arrays["elements"].shape != (ELEMENTS,):
+            raise ValueError("the training molecules in the file do not fit together")
+        return cls(smiles, bits, y, arrays["elements"].astype(bool), sizes, arrays["carbonless"].reshape(1))
+
+
+def fingerprints(table: Table) -> tuple[np.ndarray, np.ndarray]:
+    """uint8 [rows, 2048] Morgan fingerprints of the readable rows' molecules, and which rows those are."""
+    rows = np.flatnonzero(table.ok)
+    made = morgan([str(table.smiles[row]) for row in rows])
+    return made.x[made.ok], rows[made.ok]
