@@ -60,6 +60,8 @@ def predict_file(
     *,
     on_error: OnError = "keep",
     keep_columns: bool = False,
+    coverage: float | None = None,
+    plain: bool = False,
     running: Mapping[str, Any] | None = None,
     **columns: Any,
 ) -> Streamed:
@@ -71,6 +73,8 @@ def predict_file(
         out: csv, csv.gz, tsv, tsv.gz, parquet, sdf or sdf.gz, by its ending.
         on_error: rows that cannot be predicted are kept with a reason, dropped, or an error.
         keep_columns: write the input's own columns, as they stand there, before the predictions.
+        coverage: share of the measured values that intervals should hold; None for the model's own, 0.9.
+        plain: values alone, without intervals, grade and nearest training molecule, which take a part of the time.
         running: ``device`` (the CPU if not given), ``threads`` (all) or ``precision`` (the training's).
         columns: ``smiles`` and ``id``, the input's columns; ``decimal``, ``","`` where descriptors have decimal
             commas, as in the training if not given.
@@ -78,6 +82,11 @@ def predict_file(
     loaded = model if isinstance(model, Model) else load(model)
     loaded.check_predicts()
     hashed = "" if isinstance(model, Model) else hash_of(model)
+    if plain or coverage is not None:
+        if plain and coverage is not None:
+            raise ConflictError("values alone have no coverage", hint="leave out --coverage, or --plain")
+        loaded = loaded.with_coverage(coverage)
+        hashed = hashed and f"{hashed} coverage {coverage}"
     return _stream(loaded, data, out, hashed, running or {}, columns, on_error=on_error, keep_columns=keep_columns)
 
 

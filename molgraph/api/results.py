@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from molgraph.api.baselines import TRIVIAL, MethodRun
+from molgraph.api.choice import Choice, choose
 from molgraph.api.run_split import labelled_sizes
-from molgraph.base.contracts import Prediction, Target
+from molgraph.base.contracts import Prediction
 from molgraph.base.errors import EmptyError
 from molgraph.base.run_config import RunConfig
 from molgraph.data.splits import Split
@@ -25,11 +24,11 @@ from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table
 from molgraph.evaluate.class_counts import class_counts, count_lines, few_lines
 from molgraph.evaluate.coverage import coverage_frame, coverage_words
-from molgraph.evaluate.metrics import Score, columns_of, default_metric, evaluate_metric, get_metric
+from molgraph.evaluate.metrics import Score, get_metric
 from molgraph.evaluate.payoff import Payoff
 from molgraph.evaluate.sides import Gap
 from molgraph.evaluate.tasks import TaskMean, mean_over_tasks
-from molgraph.evaluate.verdict import Verdict, too_few, verdict
+from molgraph.evaluate.verdict import Verdict, verdict
 from molgraph.train.model import Model
 
 MAX_TARGETS = 5  # whose coverage is told
@@ -193,8 +192,12 @@ class TrainingResult:
 
         if not self.verdicts:
             raise EmptyError("there is no test part to report on", hint="give the split a test share above 0")
+        tables = {"Intervals and domain on the test rows": self.coverage}
+        if (trials := getattr(self.model.method, "trials", None)) is not None:
+            tables = {"Methods that were tried": trials} | tables
         return write_report(
             path,
+            tables=tables,
             title=f"{self.model.kind} on {', '.join(t.name for t in self.test.targets)}",
             predictions=self.predictions,
             table=self.test,
@@ -250,51 +253,3 @@ def _has_a_unit(metric: str) -> bool:
     """Whether a metric is an error in its target's own unit, which no other target may share."""
     known = get_metric(metric)
     return "regression" in known.kinds and not known.higher_is_better
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The model that the validation part prefers."""
-
-    model: Model
-    sentence: str
-
-
-def choose(models: Sequence[Model], valid: Table) -> Choice:
-    """The model with the better main metric on the validation rows; of several targets, that for more of them.
-
-    The first model is the one that was asked for; it is kept where nothing tells.
-    """
-    first = models[0]
-    if len(models) == 1:
-        return Choice(first, f"{first.kind} is kept: no baseline was trained beside it.")
-    predictions = [model.predict_table(valid) for model in models] if len(valid) else []
-    wins, lines = np.zeros(len(models), dtype=int), []
-    for j, target in enumerate(valid.row_targets if predictions else ()):
-        y = np.full(len(valid), np.nan) if valid.y is None else valid.y[:, j]
-        columns = [columns_of(p, target) for p in predictions]
-        use = np.isfinite(y) & np.all([np.isfinite(p.reshape(len(p), -1)).all(axis=1) for p in columns], axis=0)
-        metric = default_metric(target.kind)
-        values = np.array([evaluate_metric(metric, y[use], p[use])[0] for p in columns])
-        if np.isfinite(values).all():
-            best = int(values.argmax() if metric.higher_is_better else values.argmin())
-            wins[best] += 1
-            lines.append(_line(target, metric.label or metric.name, values, best, y[use]))
-    if not lines:
-        return Choice(first, f"{first.kind} is kept: the validation part gives no score to choose by.")
-    best = int(wins.argmax())
-    chosen = models[best]
-    if len(lines) == 1:
-        said = f"{chosen.kind} is kept: {lines[0]}."
-    else:
-        said = f"{chosen.kind} is kept: it is better for {wins[best]} of {len(lines)} targets on the validation part."
-    for model in models:
-        if model.method.uses_valid:
-            said += f" These rows also stopped the training of {model.kind}, which flatters it here."
-    return Choice(chosen.with_note(said), said)
-
-
-def _line(target: Target, label: str, values: np.ndarray, best: int, y: np.ndarray) -> str:
-    other = values[1 - best]
-    few = ", which are few" if too_few(y, target) else ""
-    return f"{label} {values[best]:#.3g} against {other:#.3g} on {len(y):,} validation rows{few}"

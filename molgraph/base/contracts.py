@@ -178,8 +178,8 @@ class Trainable(ABC):
 class Method(Trainable):
     """Anything that learns from a table and predicts one row for each row of another.
 
-    ``predicts``: False for a pretrained encoder, whose "predictions" are states. ``held_out``: after ``fit`` predictions
-    of rows that were not learnt from. ``follows_split``: whether ``split`` is that of the test part if not set.
+    ``predicts``: False for a pretrained encoder, whose "predictions" are states. ``held_out``: after ``fit`` what it
+    predicts of rows that were not learnt from. ``follows_split``: whether ``split`` is that of the test part.
     """
 
     predicts: bool = True

@@ -27,6 +27,12 @@ def predict(
     keep_columns: Annotated[
         bool, typer.Option("--keep-columns", help="Write the input's own columns before the predictions.")
     ] = False,
+    coverage: Annotated[
+        float | None, opt.option("X", "Share of measured values that intervals should hold. (0.9)")
+    ] = None,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Values alone: no intervals, grade and nearest training molecule.")
+    ] = False,
     on_error: Annotated[str, opt.option("keep|drop|stop", "Rows that cannot be predicted.")] = "keep",
     device: opt.Device = None,
     threads: opt.Threads = None,
@@ -40,8 +46,13 @@ def predict(
     A molecule that cannot be read stays a row, with its reason; so does
     what RDKit reads and is no molecule (*CCO, [Na+], ferrocene). Classifiers
     give the probability of class 1, or of each class; ensembles their spread
-    too. Where the input has a column of a target's name, the prediction's is
-    called ..._predicted. Values of atoms or bonds are lists, in the order
+    too. Beside each value stand its interval (..._low, ..._high; of classes
+    those that are not ruled out, ..._set), a grade (domain: inside, edge,
+    outside), the Tanimoto distance to the nearest training molecule, and that
+    molecule with its measured value. A molecule of a sort that no training
+    molecule is of, such as one with another metal, has no value. Where the
+    input has a column of a target's name, the prediction's is called
+    ..._predicted. Values of atoms or bonds are lists, in the order
     of the SMILES as given. Output grows in OUT.parts: a run that was stopped goes
     on when the same command is given again, and gives the same bytes. Memory
     does not grow with the file. Numbers are written as float32 (7 digits).
@@ -52,7 +63,7 @@ def predict(
     Examples:
         molgraph predict model.mgm new.csv -o predicted.csv --keep-columns
         molgraph predict model.mgm new.sdf -o predicted.sdf
-        molgraph predict model.mgm CCO c1ccccc1O
+        molgraph predict model.mgm CCO c1ccccc1O --coverage 0.8
         molgraph predict smiles.mgm new.csv --views 8  # mean, and view_std
         molgraph predict model.mgm library.smi -o predicted.parquet
         echo CCO | molgraph predict model.mgm -
@@ -94,9 +105,10 @@ def _more(
 ) -> None: ...
 
 
+OWN = ("coverage", "plain")  # options of predict alone
 _shared, _added = signature(predict, eval_str=True), signature(_more, eval_str=True)
 embed.__signature__ = _shared.replace(  # type: ignore[attr-defined]
-    parameters=[*_shared.parameters.values(), *_added.parameters.values()]
+    parameters=[*(p for p in _shared.parameters.values() if p.name not in OWN), *_added.parameters.values()]
 )
 embed.__annotations__ = {**get_type_hints(predict, include_extras=True), **get_type_hints(_more, include_extras=True)}
 
@@ -111,7 +123,7 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
     opt.check_whole("--threads", given["threads"])
     opt.check_whole("--views", given["views"])
     source = source_of(data)
-    more = _changes(given) if verb == "embed" else {}
+    more = _changes(given) if verb == "embed" else {name: given[name] for name in OWN}
     opt.check_writable(out, inputs=(model, *data, *filter(None, (more.get("align"),))))
     from molgraph import api
     from molgraph.cli.show import command, say

@@ -21,6 +21,7 @@ from molgraph.evaluate.report_parts import (
     MAX_TARGETS,
     flatten,
     new_rows,
+    plain_table,
     score_tables,
     target_detail,
     unread_rows,
@@ -46,6 +47,7 @@ def report_html(
     manifest: Mapping[str, Any] | None = None,
     new_predictions: Prediction | None = None,
     notes: Sequence[str] = (),
+    tables: Mapping[str, pd.DataFrame] | None = None,
 ) -> str:
     """The report as one HTML text that loads nothing from anywhere.
 
@@ -59,6 +61,7 @@ def report_html(
         manifest: versions, hashes, seeds, seconds, machine: whatever a repeat needs, nested as you like.
         new_predictions: predictions of molecules without measured values, or None.
         notes: sentences to beware of, shown first.
+        tables: further tables by their headings, such as the coverage of intervals.
 
     Raises:
         DataError: no predictions, or predictions of other rows than the table's.
@@ -88,6 +91,7 @@ def report_html(
         score_tables=score_tables(scores, table, predictions, counts),
         details=[target_detail(table, predictions, target, best[target.name]) for target in told],
         learning="" if curves is None or curves.empty else learning(curves, key="learning"),
+        tables={heading: plain_table(frame) for heading, frame in (tables or {}).items() if len(frame)},
         new=None if new_predictions is None else new_rows(new_predictions),
         unread=unread,
         manifest=flatten(manifest or {}),

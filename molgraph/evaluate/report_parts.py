@@ -21,6 +21,15 @@ FLOOR = "mean"
 MAX_TARGETS, MAX_WORST, MAX_ROWS, MAX_NOTES = 6, 8, 50, 12
 
 
+def plain_table(frame: pd.DataFrame) -> Markup:
+    """A frame as an HTML table, numbers with three digits, empty where there is none."""
+    shown = frame.copy()
+    for name in shown.select_dtypes("number"):
+        whole = shown[name].dropna().mod(1).eq(0).all()
+        shown[name] = ["" if v != v else f"{v:,.0f}" if whole else f"{v:.3g}" for v in shown[name]]
+    return Markup(shown.fillna("").to_html(index=False, border=0))  # pandas escapes what is in cells
+
+
 def flatten(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     """Nested mappings as pairs of dotted key and text.
 

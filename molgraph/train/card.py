@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
+from html import escape
 from typing import Any, Self
+
+import pandas as pd
 
 from molgraph.base.errors import DamagedModelError, UsageError
 from molgraph.base.parameters import check_types
@@ -81,3 +84,15 @@ def _is_score(row: Mapping[str, Any]) -> bool:
     """Whether a row of scores holds plain values alone, and numbers where it has any."""
     plain = all(isinstance(each, str | int | float | None) for each in row.values())
     return plain and all(not isinstance(row.get(key), str) for key in ("value", "n"))
+
+
+def scores_html(scores: Sequence[Mapping[str, Any]]) -> str:
+    """A card's scores as a table, without the columns that say nothing; the only part is said above it."""
+    if not scores:
+        return ""
+    frame = pd.DataFrame(list(scores)).reindex(columns=["part", "target", "metric", "value", "n", "note"])
+    frame["note"] = frame["note"].fillna("")
+    parts = frame["part"].dropna().unique()
+    idle = ["part"] * (len(parts) < 2) + ["note"] * (not frame["note"].astype(bool).any())
+    table = frame.drop(columns=idle).to_html(index=False, float_format="{:.4g}".format, border=0, na_rep="–")
+    return (f"<p>scores on the {escape(str(parts[0]))} part</p>" if len(parts) == 1 else "") + table

@@ -25,7 +25,7 @@ from molgraph.data.standardise import as_given, mark_no_molecules, standardise
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate import metrics
 from molgraph.evaluate.class_counts import few_lines
-from molgraph.train.card import ModelCard
+from molgraph.train.card import ModelCard, scores_html
 from molgraph.train.class_codes import coded
 from molgraph.train.confidence.confidence import Confidence
 from molgraph.train.inputs import named_columns
@@ -74,6 +74,33 @@ class Model:
         """Share of measured values that its intervals are made to hold; None without intervals."""
         own = getattr(self.method, "coverage", None)
         return self.confidence.coverage if own is None and self.confidence is not None else own
+
+    def with_coverage(self, coverage: float | None) -> Model:
+        """The same model whose intervals hold this share of the values; None for values alone, without a domain.
+
+        Raises:
+            BadValueError: no share between 0 and 1. UnsupportedError: the model has no intervals of this kind.
+
+        Example:
+            >>> import molgraph
+            >>> model = molgraph.train("builtin:chembl2321810", model="linear").model
+            >>> wide, narrow = (model.with_coverage(share).predict(["CCO"]).interval for share in (0.9, 0.5))
+            >>> bool(wide[1] - wide[0] > narrow[1] - narrow[0])
+            True
+        """
+        made = copy(self)
+        if coverage is None:
+            made.confidence = None
+            return made
+        if not 0 < coverage < 1:
+            raise BadValueError(f"a coverage of {coverage:g} cannot be", hint="a share, such as 0.9")
+        if self.confidence is None:
+            hint = (
+                "train it again with a validation part; intervals of --model 'conformal(...)' have that of its training"
+            )
+            raise UnsupportedError("this model has no intervals whose coverage could be chosen", hint=hint)
+        made.confidence = replace(self.confidence, coverage=coverage)
+        return made
 
     @property
     def kind(self) -> str:
@@ -261,19 +288,7 @@ class Model:
             for key, value in self.summary().items()
         )
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.card.notes)
-        return f"<table>{rows}</table>{_scores_html(self.card.scores)}{notes}"
-
-
-def _scores_html(scores: Sequence[Mapping[str, Any]]) -> str:
-    """A card's scores as a table, without the columns that say nothing; the only part is said above it."""
-    if not scores:
-        return ""
-    frame = pd.DataFrame(list(scores)).reindex(columns=["part", "target", "metric", "value", "n", "note"])
-    frame["note"] = frame["note"].fillna("")
-    parts = frame["part"].dropna().unique()
-    idle = ["part"] * (len(parts) < 2) + ["note"] * (not frame["note"].astype(bool).any())
-    table = frame.drop(columns=idle).to_html(index=False, float_format="{:.4g}".format, border=0, na_rep="–")
-    return (f"<p>scores on the {escape(str(parts[0]))} part</p>" if len(parts) == 1 else "") + table
+        return f"<table>{rows}</table>{scores_html(self.card.scores)}{notes}"
 
 
 def _target(target: Target, units: Any) -> str:
