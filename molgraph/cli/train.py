@@ -73,6 +73,7 @@ def train(
     Examples:
         molgraph train assay.csv --target pIC50 -o assay.mgm
         molgraph train assay.csv -t pIC50 --keep best -o assay.mgm
+        molgraph train assay.csv -t pIC50 --model auto --budget 10m
         molgraph train assay.csv -t pIC50 --test later.csv
         molgraph train assay.csv -t logS -t active --split random
         molgraph train assay.csv -t class:multiclass  # words or 0, 1, 2
@@ -84,6 +85,7 @@ def train(
         molgraph train --recipe runs/assay.toml --seed 1
     """
     from molgraph.api.check_config import check_report, recipe_of, split_file
+    from molgraph.base.printable import count
     from molgraph.cli.show import command, say, show_result
 
     check_word("--keep", keep, KEEP)
@@ -101,6 +103,9 @@ def train(
         say(result.choice.sentence, err=True)
     for name, path in written.items():
         say(f"{name} written to {path}", err=True)
+    if (known := result.model.confidence) is not None and known.references is not None:
+        kept = count(len(known.references.smiles), "training molecule")
+        say(f"it holds {kept} with their values, to name the nearest; --private keeps none", "dim", err=True)
     if (former := baseline_file(out)) not in written.values() and former.exists():
         say(f"{former} is the baseline of an earlier training", "yellow", err=True)
     if save_recipe is not None:
