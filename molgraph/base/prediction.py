@@ -16,6 +16,7 @@ from molgraph.base.table import Target
 
 _SHOWN = 5  # rows and targets in a plain shell
 _NAMED = 3  # targets in a reason
+ENDS = ("_low", "_high")  # of an interval
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,8 @@ class Prediction:
     def numbers(self, own: Collection[str]) -> dict[str, np.ndarray]:
         """Every column of numbers under a name of its own: a value, its spread and its interval, target by target.
 
+        Probabilities of classes have no interval.
+
         A target of atoms or bonds is an object array of float64 arrays, None in rows without values.
 
         A target whose name, or the name of whose spread, is taken is called ``..._predicted`` in all its columns.
@@ -125,14 +128,16 @@ class Prediction:
         if self.spread is not None:
             parts["_spread"] = self.spread
         if self.interval is not None:
-            parts |= {"_low": self.interval[0], "_high": self.interval[1]}
+            parts |= dict(zip(ENDS, self.interval, strict=True))
+        numbers = [t.kind not in ("binary", "multiclass") for t in self._row_targets for _ in t.columns]
         out: dict[str, np.ndarray] = {}
         later = Counter(self.columns)
         for j, name in enumerate(self.columns):
             later[name] -= 1  # those that come keep their names where they can
             while any(f"{name}{end}" in own or f"{name}{end}" in out or later[f"{name}{end}"] for end in parts):
                 name = f"{name}_predicted"
-            out |= {f"{name}{end}": part[:, j] for end, part in parts.items()}
+            own_parts = parts if numbers[j] else {end: part for end, part in parts.items() if end not in ENDS}
+            out |= {f"{name}{end}": part[:, j] for end, part in own_parts.items()}
         for name, packed in self.packed.items():
             while name in own or name in out:
                 name = f"{name}_predicted"

@@ -49,7 +49,7 @@ def test_the_recipe_is_the_methods_signature() -> None:
     values = RunConfig().training.model_dump()
     own = {p.name: p.default for p in inspect.signature(GraphMethod).parameters.values()}
     shared = own.keys() & values.keys()
-    assert shared == values.keys() - {"ensemble", "baseline", "compare"}
+    assert shared == values.keys() - {"ensemble", "baseline", "compare", "budget"}
     assert {name: own[name] for name in shared} == {name: values[name] for name in shared}
     assert own["patience"] == 15 and own["gradient_clip"] == 10
 

@@ -44,7 +44,7 @@ def test_classes_intervals_and_extras_are_named_apart_too() -> None:
     made = prediction("c:x", "k", "l", spread=False, interval=True, extra={"k": np.array([7.0, 8.0])})
     made = Prediction(**{**vars(made), "targets": (Target("c:x"), classes)})
     frame = made.to_frame()
-    assert frame.columns.is_unique and len(frame.columns) == 1 + 9 + 1 + 2
+    assert frame.columns.is_unique and len(frame.columns) == 1 + 5 + 1 + 2  # classes have no interval
     assert frame["k"].tolist() == [7.0, 8.0] and frame["c:x_low"].tolist() == [2.0, 5.0]
 
 

@@ -23,6 +23,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+DOMAIN = ["domain", "distance", "nearest", "nearest_y"]
+
+
 def call(home: Path, *words: str) -> tuple[int, str, str]:
     with contextlib.chdir(home):
         done = CliRunner().invoke(app, ["predict", "m.mgm", *words], prog_name="molgraph")
@@ -34,7 +37,8 @@ def call(home: Path, *words: str) -> tuple[int, str, str]:
 def test_molecules_that_are_typed_are_predicted(home: Path, words: list[str]) -> None:
     code, out, _ = call(home, *words)
     header, *rows = out.splitlines()
-    assert (code, header) == (0, "id,smiles,y,status,reason")
+    assert (code, header) == (0, ",".join(["id", "smiles", "y", *DOMAIN, "status", "reason"]))
+    assert call(home, *words, "--plain")[1].startswith("id,smiles,y,status,reason\n")
     assert [row.split(",")[:2] for row in rows] == [[str(i), text] for i, text in enumerate(words)]
     assert [",ok," in row for row in rows] == [
         text not in ("C1CC", "[Na+].[Cl-]") for text in words
@@ -63,7 +67,7 @@ def test_a_file_of_a_molecules_name_is_read(home: Path) -> None:
 
 def test_kept_columns_and_sd_files(home: Path) -> None:
     assert call(home, "a.csv", "--keep-columns", "-o", "o.csv")[0] == 0
-    assert list(pd.read_csv(home / "o.csv")) == ["smiles", "y", "note", "y_predicted", "status", "reason"]
+    assert list(pd.read_csv(home / "o.csv")) == ["smiles", "y", "note", "y_predicted", *DOMAIN, "status", "reason"]
     assert call(home, "a.csv", "--keep-columns", "-o", "o.sdf")[0] == 0
     assert call(home, "o.sdf", "--keep-columns", "-o", "p.csv")[0] == 0
     frame = pd.read_csv(home / "p.csv", dtype=str)

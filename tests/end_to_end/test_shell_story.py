@@ -190,7 +190,9 @@ def test_header_alone_is_predicted_as_a_header(run, graph_model: Path, tmp_path:
     (tmp_path / "in.csv").write_text("id,smiles\n")
     done = run("predict", graph_model, "in.csv", "-o", "out.csv")
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "out.csv").read_text() == "id,smiles,pActivity,active,status,reason\n"
+    numbers = "pActivity,pActivity_low,pActivity_high,active,active_set"
+    beside = "domain,distance,nearest,nearest_pActivity,nearest_active,status,reason"
+    assert (tmp_path / "out.csv").read_text() == f"id,smiles,{numbers},{beside}\n"
 
 
 REFUSED = {

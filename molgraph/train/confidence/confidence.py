@@ -12,7 +12,7 @@ from molgraph.base.contracts import Prediction, Target
 from molgraph.base.finite import NO_VALUE
 from molgraph.chem.tanimoto import find_nearest
 from molgraph.data.table import OK, Table
-from molgraph.train.confidence.intervals import NUMBERS, Intervals
+from molgraph.train.confidence.intervals import NUMBERS, Intervals, quantile
 from molgraph.train.confidence.references import References, fingerprints
 
 COVERAGE = 0.9
@@ -66,7 +66,10 @@ class Confidence:
         table, prediction = held.table, held.prediction
         if table.y is None or not (held.fold >= 0).any():
             return None
-        targets = table.row_targets
+        targets = tuple(target for target in prediction.targets if target.level == "row")
+        names = [target.name for target in targets]
+        table, learnt = table.with_targets(names), learnt.with_targets(names)  # without those that helped to learn
+        assert table.y is not None
         distance: np.ndarray | None = None
         references = None
         if not private:
@@ -83,7 +86,7 @@ class Confidence:
         if not any(len(each) for each in intervals.scores):
             return None
         limits = np.ones(2) if near is None else _limits(near, _errors(targets, table.y[use], own))
-        return cls(tuple(targets), intervals, references, limits)
+        return cls(targets, intervals, references, limits)
 
     def extend(self, prediction: Prediction, table: Table, *, refuse: bool = True) -> Prediction:
         """The prediction with intervals, sets, grade and nearest molecule, each where it has none of its own.
@@ -104,7 +107,7 @@ class Confidence:
             numbers = np.concatenate([[t.kind in NUMBERS] * len(t.columns) for t in self.targets])
             half = self.intervals.half_widths(self.coverage, distance, prediction.spread, len(prediction))
             half = np.where(numbers & prediction.ok[:, None], half, np.nan)
-            if np.isfinite(half).any() or not len(half):
+            if np.isfinite([quantile(scores, self.coverage) for scores in self.intervals.scores])[numbers].any():
                 prediction = replace(prediction, interval=(prediction.value - half, prediction.value + half))
         sets, column = {}, 0
         for target in self.targets:
