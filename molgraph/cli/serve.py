@@ -80,7 +80,7 @@ def listing() -> str:
     """The limits, a line each."""
     from molgraph.serve.limits import Limits
 
-    rows = [f"  {name:<16}{value:,g}" for name, value in vars(Limits()).items()]
+    rows = [f"  {name:<16}{value:,.10g}" for name, value in vars(Limits()).items()]
     return "\n".join(["Limits, and their defaults (docs/serve.md says what each bounds)", *rows])
 
 

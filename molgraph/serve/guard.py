@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 from molgraph.serve.limits import Limits
@@ -57,10 +58,13 @@ class Guard:
                 message["headers"] = [*message.get("headers", ()), *HEADERS]
             await send(message)
 
+        body = _Body(receive)
         try:
-            await self._let_in(scope, receive, say)
+            await self._let_in(scope, body, say)
         except RefusedError as refusal:
             if not answered:
+                if refusal.status != 408:
+                    await self._drain(dict(scope["headers"]), body)
                 await refusal.response()(scope, receive, say)
 
     async def _let_in(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -86,6 +90,16 @@ class Guard:
         finally:
             self.busy -= 1
             self.held -= size
+
+    async def _drain(self, headers: dict[bytes, bytes], body: _Body) -> None:
+        """Read the rest of a body and drop it: who still sends when the connection closes never sees the answer."""
+        if b"expect" in headers or _length(headers) > self.limits.upload:
+            return
+        size = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.limits.seconds):
+                while not body.over and size <= self.limits.upload:
+                    size += len((await body()).get("body", b""))
 
     def _check_token(self, headers: dict[bytes, bytes]) -> None:
         kind, _, token = headers.get(b"authorization", b"").partition(b" ")
@@ -141,6 +155,18 @@ class Guard:
             return message
 
         return counted
+
+
+class _Body:
+    """Receives a body, and knows whether all of it is there."""
+
+    def __init__(self, receive: Receive) -> None:
+        self.receive, self.over = receive, False
+
+    async def __call__(self) -> Message:
+        message = await self.receive()
+        self.over = message["type"] == "http.disconnect" or not message.get("more_body", False)
+        return message
 
 
 class _Replay:

@@ -19,6 +19,7 @@ from tests.serve.conftest import call, changed
 
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx")
+from molgraph.serve.calls import Call
 from molgraph.serve.jobs import Jobs
 from molgraph.serve.service import named_models
 
@@ -194,6 +195,28 @@ def test_a_killed_process_loses_no_request(service: Any) -> None:
     answers = call(service, *(("POST", PREDICT, {"json": {"smiles": ["C" * n]}}) for n in range(1, 9)))
     assert [answer.status_code for answer in answers] == [200] * 8
     assert service.engine.processes != [before] and call(service, ("GET", "/health")).json()["status"] == "ok"
+
+
+class Bomb:
+    """What a process does when it reads this."""
+
+    def __init__(self, does: Any, *given: Any) -> None:
+        self.does, self.given = does, given
+
+    def __reduce__(self) -> Any:
+        return self.does, self.given
+
+
+@pytest.mark.slow
+def test_a_request_that_ends_its_process_or_takes_too_long_fails_alone(
+    service: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service.engine, "limits", Limits(seconds=2.0))
+    asked: list[Any] = [["CCO"], Bomb(os._exit, 1), ["CCN"], Bomb(time.sleep, 60), ["CCC"]]
+    waiting = [service.engine.submit(Call("draw", "", {"smiles": smiles})) for smiles in asked]
+    replies = [each.exception(120) or each.result() for each in waiting]
+    assert [reply.status for reply in replies] == [200, 500, 200, 504, 200]
+    assert [replies[i].code for i in (1, 3)] == ["worker-ended", "too-slow"] and service.engine.waiting == 0
 
 
 @pytest.mark.slow
