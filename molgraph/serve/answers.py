@@ -17,6 +17,7 @@ from molgraph.api.prediction import load
 from molgraph.base.errors import MolgraphError, UnsupportedError
 from molgraph.base.registry import get
 from molgraph.chem.draw import draw_molecule
+from molgraph.data.levels import level_of
 from molgraph.data.table import Table
 from molgraph.data.table_builder import SourceRows
 from molgraph.explain.explanation import explain
@@ -109,8 +110,8 @@ def _predict(call: Call) -> bytes:
 
 def _predict_lists(model: Model, asked: Sequence[dict[str, Any]]) -> list[bytes]:
     """The rows of several lists of SMILES, predicted together."""
-    if len(model.columns_read) > 1:
-        named = ", ".join(f"{name} ({kind})" for kind, name in model.columns_read)
+    if len(model.columns_read) > 1 or model.feature_names:
+        named = ", ".join(f"{each['column']} ({each['kind']})" for each in _reads(model))
         raise UnsupportedError(f"this model reads {named} of each row", hint="give columns, a list for each of them")
     texts = [text for given in asked for text in given["smiles"]]
     table = model.read(texts)
@@ -183,7 +184,7 @@ def _explainer(model: Model, asked: str) -> str:
     if asked not in ("auto", "none"):
         explain(model, "C", by=asked)  # raises now, not at the first request
         return asked
-    if asked == "none" or [kind for kind, _ in model.columns_read] != ["molecule"] or model.feature_names:
+    if asked == "none" or [each["kind"] for each in _reads(model)] != ["molecule"] or level_of(model.targets) != "row":
         return ""
     encoder = model.method.ready().network.encoder if isinstance(model.method, GraphMethod) else None
     for name in EXPLAINERS:
@@ -204,8 +205,12 @@ def _described(name: str, model: Model, explainer: str) -> dict[str, Any]:
         }
         for target in model.targets
     ]
-    reads = [{"kind": kind, "column": column} for kind, column in model.columns_read]
-    reads += [{"kind": "number", "column": column} for column in model.feature_names]
     covered = (getattr(part, "coverage", None) for part in model.method.with_members)  # of what a wrapper wraps, too
     own = {"coverage": next(filter(None, covered), None), "explainer": explainer, "summary": model.summary()}
-    return {"name": name, "targets": targets, "reads": reads, **own}
+    return {"name": name, "targets": targets, "reads": _reads(model), **own}
+
+
+def _reads(model: Model) -> list[dict[str, str]]:
+    """The columns that a model reads of each row, and of what kind each is."""
+    entities = [{"kind": kind, "column": column} for kind, column in model.columns_read]
+    return [*entities, *({"kind": "number", "column": column} for column in model.feature_names)]
