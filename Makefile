@@ -69,5 +69,5 @@ $(CORE): pyproject.toml constraints.txt | $(RUN)
 
 $(DEV): $(CORE)
 	@echo "installing what the tests and peers need, once"
-	@$(PIP) --editable '.[bench,generate,peers,notebooks,ray,ase,dev]'
+	@$(PIP) --editable '.[bench,generate,peers,notebooks,ray,ase,serve,dev]'
 	@touch $@

@@ -27,13 +27,14 @@
     molgraph.xray("dataset:bbbp")                    # what each split asks, before training
     molgraph.benchmark("quick", "bench/quick").boards                       # methods on the same folds, ranked
     molgraph.MoleculeRegressor("dmpnn")              # in scikit-learn's cross_validate, GridSearchCV, Pipeline
+    molgraph.serve("assay.mgm", port=8000)           # a page and a JSON API, over HTTP
     molgraph.names("method")                         # what there is; `molgraph.register` adds your own
 
 The layers, each of which imports only those before it: ``base`` (contracts), ``chem`` (rdkit), ``data`` (tables,
 graphs, splits), ``nn`` (the core), ``models`` (one paper, one file), ``evaluate`` (metrics, report), ``train``,
 ``trust`` (ensembles, intervals), ``explain``,
 ``study``, ``generate`` (new molecules), ``embed`` (vectors), ``auxiliary`` (baselines), ``api`` (the names below,
-imported at their first use), ``cli``.
+imported at their first use), ``serve`` (over HTTP), ``cli``.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.evaluate.generation.sweep import frontier_report
     from molgraph.evaluate.split_report import xray
     from molgraph.explain.explanation import explain
+    from molgraph.serve.serve import serve
     from molgraph.study.study import study
 
 __all__ = [
@@ -104,6 +106,7 @@ __all__ = [
     "pretrain",
     "read_table",
     "register",
+    "serve",
     "study",
     "temperature_sweep",
     "train",

@@ -10,7 +10,7 @@ proposes molecules; ``latent_space`` goes between molecules and latent vectors; 
 ``ase`` is a calculator of energies and forces;
 ``explaining`` has older names of
 ``explain``; ``benchmarking`` runs benchmarks; ``catalogue`` lists registered names;
-``sklearn_adapters`` adapts to scikit-learn.
+``sklearn_adapters`` adapts to scikit-learn; ``serve`` is a room of its own, above this one.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ _HOMES = {
     "molgraph.api.explaining": ("draw_clusters", "draw_salience", "explain_bit"),
     "molgraph.explain.explanation": ("explain",),
     "molgraph.study.study": ("study",),
+    "molgraph.serve.serve": ("serve",),
     "molgraph.api.generating": ("generate", "train_generator"),
     "molgraph.api.latent_space": ("decode", "encode", "interpolate", "neighbours"),
     "molgraph.api.searching": ("nearest",),

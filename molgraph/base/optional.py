@@ -14,10 +14,12 @@ EXTRAS = {  # importable name -> the extra of molgraph that brings it
     "botorch": "generate",
     "catboost": "bench",
     "chemprop": "peers",
+    "fastapi": "serve",
     "gpytorch": "bench",
     "optuna": "bench",
     "ray": "ray",
     "selfies": "generate",
+    "uvicorn": "serve",
     "xgboost": "bench",
 }
 

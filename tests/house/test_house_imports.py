@@ -25,7 +25,8 @@ REACH["trust"] = REACH["explain"] = REACH["study"] = REACH["generate"] = (*REACH
 REACH["embed"] = REACH["trust"]
 REACH["auxiliary"] = (*REACH["trust"], "trust", "explain", "study", "generate", "embed")
 REACH["api"] = (*REACH["auxiliary"], "auxiliary")
-REACH["cli"] = (*REACH["api"], "api")
+REACH["serve"] = (*REACH["api"], "api")
+REACH["cli"] = (*REACH["serve"], "serve")
 # Modules that stand at the top of the package, and the layer that each belongs to.
 TOP = {"__main__": "cli"}
 
@@ -59,6 +60,9 @@ DOORS: dict[str, tuple[str, ...]] = {
     "xgboost": ("auxiliary/xgboost.py",),
     "fcd": ("evaluate/generation/embeddings.py",),
     "skfp": (),
+    "fastapi": ("serve/*.py",),
+    "h11": ("serve/*.py",),
+    "uvicorn": ("serve/*.py",),
     "ray": ("evaluate/benchmark/engine_ray.py",),
     "optuna": ("evaluate/benchmark/search.py",),
 }
@@ -73,6 +77,8 @@ LATE = (
     "catboost",
     "gpytorch",
     "xgboost",
+    "fastapi",
+    "uvicorn",
 )  # imported inside functions: they take seconds, and few runs need them
 NO_TORCH = ("base", "chem")
 # What a method can do is declared in base/contracts.py and asked for by isinstance or as an attribute.
@@ -199,6 +205,8 @@ def test_every_import_leans_the_right_way(root: Path) -> None:
         ("auxiliary/x.py", "import molgraph.api"),
         ("api/x.py", "from molgraph.cli import main"),
         ("api/catalogue.py", "from molgraph.cli.main import app"),
+        ("api/x.py", "from molgraph.serve import app"),
+        ("serve/app.py", "import fastapi"),
         ("base/registry.py", "import molgraph"),
         ("train/x.py", "def f():\n    import chemprop"),
         ("__init__.py", "import molgraph.api"),
