@@ -181,20 +181,23 @@ class TrainingResult:
         """
         from molgraph.evaluate.report import write_report  # with jinja2 and matplotlib, which few runs need
 
+        return write_report(path, **self.page(new))
+
+    def page(self, new: Prediction | None = None) -> dict[str, Any]:
+        """The content of the report, as ``write_report`` takes it."""
         if not self.verdicts:
             raise EmptyError("there is no test part to report on", hint="give the split a test share above 0")
-        return write_report(
-            path,
-            title=f"{self.model.kind} on {', '.join(t.name for t in self.test.targets)}",
-            predictions=self.predictions,
-            table=self.test,
-            scores=self._rows,
-            counts=count_lines(self.classes),
-            curves=self.curves,
-            manifest=self.manifest,
-            new_predictions=new,
-            notes=[*filter(None, [self.split.leak_sentence]), *(each.sentence for each in self.gaps)],
-        )
+        return {
+            "title": f"{self.model.kind} on {', '.join(t.name for t in self.test.targets)}",
+            "predictions": self.predictions,
+            "table": self.test,
+            "scores": self._rows,
+            "counts": count_lines(self.classes),
+            "curves": self.curves,
+            "manifest": self.manifest,
+            "new_predictions": new,
+            "notes": [*filter(None, [self.split.leak_sentence]), *(each.sentence for each in self.gaps)],
+        }
 
     @property
     def manifest(self) -> dict[str, Any]:

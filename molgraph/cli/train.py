@@ -83,11 +83,30 @@ def train(
         molgraph train pairs.csv --smiles drug --sequence protein -t Kd -m dmpnn+deepdta
         molgraph train --recipe runs/assay.toml --seed 1
     """
+    from molgraph.cli.show import show_result
+
+    plan, out = check_outputs(given(KEYWORDS, {"path": data, **options}), recipe, set_, out, keep, report, save_recipe)
+    result, written = learn(plan, out, keep)
+    show_result(result, keep)
+    if report is not None:
+        result.report(report)
+    tell_written(result, out, written, keep, report, save_recipe)
+
+
+def check_outputs(
+    values: dict[str, Any],
+    recipe: Path | None,
+    assignments: list[str] | None,
+    out: Path | None,
+    keep: str,
+    report: Path | None,
+    save_recipe: Path | None,
+) -> tuple[RunConfig, Path]:
+    """The recipe that a training's options ask for, and its model file; what cannot be written is refused."""
     from molgraph.api.check_config import check_report, recipe_of, split_file
-    from molgraph.cli.show import command, say, show_result
 
     check_word("--keep", keep, KEEP)
-    plan = recipe_of(recipe, given(KEYWORDS, {"path": data, **options})).override(*set_ or [])
+    plan = recipe_of(recipe, values).override(*assignments or [])
     fresh, out = out is None, model_file(out or Path("model.mgm"))
     models = (out, baseline_file(out)) if keep == "all" and plan.training.baseline else (out,)
     if fresh and (there := [path for path in models if path.exists()]):
@@ -95,8 +114,16 @@ def train(
     check_writable(*models, report, save_recipe, inputs=(plan.data.path, plan.data.test, recipe, split_file(plan)))
     if report is not None:
         check_report(plan)
-    result, written = learn(plan, out, keep)
-    show_result(result, keep)
+    return plan, out
+
+
+def tell_written(
+    result: Any, out: Path, written: dict[str, Path], keep: str, report: Path | None, save_recipe: Path | None
+) -> None:
+    """Say which files a training wrote and which commands read them; the recipe is written here."""
+    from molgraph.cli.show import command, say
+
+    plan = result.recipe
     if keep == "best":
         say(result.choice.sentence, err=True)
     for name, path in written.items():
@@ -104,10 +131,10 @@ def train(
     if (former := baseline_file(out)) not in written.values() and former.exists():
         say(f"{former} is the baseline of an earlier training", "yellow", err=True)
     if save_recipe is not None:
-        result.recipe.to_toml(save_recipe)
+        plan.to_toml(save_recipe)
         say(f"recipe written to {save_recipe}", err=True)
     if report is not None:
-        say(f"report written to {result.report(report)}", err=True)
+        say(f"report written to {report}", err=True)
     kinds = dict(result.model.columns_read).keys()
     if "graph" not in kinds:  # which no file has
         say("next:", err=True)
@@ -166,16 +193,21 @@ def learn(plan: RunConfig, out: Path, keep: str = "model") -> tuple[Any, dict[st
     check_keep(plan, keep)
     with resumable(out) as workdir:
         result = api.train(recipe=plan, workdir=workdir)
-        if keep == "baseline" and result.baseline is None:
-            hint = "leave out --keep baseline: the training is kept, and goes on from its end"
-            raise ConflictError("there is no baseline to keep: none was trained for this table", hint=hint)
-        main = {"baseline": result.baseline, "best": result.best_model if keep == "best" else None}.get(keep)
-        save(main or result.model, out)
-        written = {"baseline" if keep == "baseline" else "model": out}
-        if keep == "all" and result.baseline is not None:
-            written["baseline"] = baseline_file(out)
-            save(result.baseline, written["baseline"])
-    return result, written
+        return result, write_models(result, out, keep)
+
+
+def write_models(result: Any, out: Path, keep: str) -> dict[str, Path]:
+    """Write a training's model files, by ``--keep``; the files that were written by what is in them."""
+    if keep == "baseline" and result.baseline is None:
+        hint = "leave out --keep baseline: the training is kept, and goes on from its end"
+        raise ConflictError("there is no baseline to keep: none was trained for this table", hint=hint)
+    main = {"baseline": result.baseline, "best": result.best_model if keep == "best" else None}.get(keep)
+    save(main or result.model, out)
+    written = {"baseline" if keep == "baseline" else "model": out}
+    if keep == "all" and result.baseline is not None:
+        written["baseline"] = baseline_file(out)
+        save(result.baseline, written["baseline"])
+    return written
 
 
 @contextmanager
@@ -188,7 +220,7 @@ def resumable(out: Path) -> Iterator[Path]:
             with steps():
                 yield workdir
         except KeyboardInterrupt as stop:
-            if not any(workdir.rglob("*.ckpt")):
+            if not any(has_progress(workdir)):
                 stop.add_note("before the first step of the training: nothing was kept")
             elif not str(stop):  # between two fits: a fit says it itself
                 stop.add_note(f"kept: {workdir}; the same command goes on from its last checkpoint")
@@ -227,12 +259,18 @@ def working_folder(out: Path) -> Iterator[Path]:
     try:
         yield workdir
     except BaseException:
-        kept = any(workdir.rglob("*.ckpt"))
+        kept = any(has_progress(workdir))
         raise
     finally:
         claims.close()
         if not kept:
             shutil.rmtree(workdir, ignore_errors=True)
+
+
+def has_progress(workdir: Path) -> Iterator[Path]:
+    """The checkpoints and journals in a working folder, from which the same command goes on."""
+    yield from workdir.rglob("*.ckpt")
+    yield from workdir.rglob("*.jsonl")
 
 
 def check_workdir(workdir: Path) -> None:
@@ -243,7 +281,8 @@ def check_workdir(workdir: Path) -> None:
     for path in () if odd else sorted(workdir.rglob("*")):
         name = path.relative_to(workdir).as_posix()
         if path.is_symlink() or not re.fullmatch(
-            rf"{CLAIM}|[0-9a-f]{{16}}(/member-\d+)?(/training\.ckpt(\.tmp)?)?|[0-9a-f]{{16}}/corpus(/.+)?", name
+            rf"{CLAIM}|([0-9a-f]{{16}}/)?\w+\.jsonl|[0-9a-f]{{16}}(/member-\d+)?(/training\.ckpt(\.tmp)?)?|[0-9a-f]{{16}}/corpus(/.+)?",
+            name,
         ):
             odd = f"it holds {name}, which is no checkpoint"
             break

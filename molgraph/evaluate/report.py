@@ -46,6 +46,7 @@ def report_html(
     manifest: Mapping[str, Any] | None = None,
     new_predictions: Prediction | None = None,
     notes: Sequence[str] = (),
+    tuning: Mapping[str, Any] | None = None,
 ) -> str:
     """The report as one HTML text that loads nothing from anywhere.
 
@@ -59,6 +60,7 @@ def report_html(
         manifest: versions, hashes, seeds, seconds, machine: whatever a repeat needs, nested as you like.
         new_predictions: predictions of molecules without measured values, or None.
         notes: sentences to beware of, shown first.
+        tuning: the content of ``report_trials.trials_section``, where the hyper-parameters were searched.
 
     Raises:
         DataError: no predictions, or predictions of other rows than the table's.
@@ -86,6 +88,7 @@ def report_html(
         notes=notes,
         verdicts=verdicts,
         score_tables=score_tables(scores, table, predictions, counts),
+        tuning=tuning,
         details=[target_detail(table, predictions, target, best[target.name]) for target in told],
         learning="" if curves is None or curves.empty else learning(curves, key="learning"),
         new=None if new_predictions is None else new_rows(new_predictions),

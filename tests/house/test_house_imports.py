@@ -60,7 +60,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "fcd": ("evaluate/generation/embeddings.py",),
     "skfp": (),
     "ray": ("evaluate/benchmark/engine_ray.py",),
-    "optuna": ("evaluate/benchmark/search.py",),
+    "optuna": ("evaluate/trials.py",),
 }
 LATE = (
     "ase",
