@@ -5,30 +5,30 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from molgraph.api.baselines import TRIVIAL, MethodRun
+from molgraph.api.choice import Choice, choose
+from molgraph.api.cross_validation import CrossValidation
 from molgraph.api.run_split import labelled_sizes
-from molgraph.base.contracts import Prediction, Target
+from molgraph.base.contracts import Prediction
 from molgraph.base.errors import EmptyError
 from molgraph.base.run_config import RunConfig
 from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table
 from molgraph.evaluate.class_counts import class_counts, count_lines, few_lines
-from molgraph.evaluate.metrics import Score, columns_of, default_metric, evaluate_metric, get_metric
+from molgraph.evaluate.metrics import Score, get_metric
 from molgraph.evaluate.payoff import Payoff
 from molgraph.evaluate.sides import Gap
 from molgraph.evaluate.tasks import TaskMean, mean_over_tasks
-from molgraph.evaluate.verdict import Verdict, too_few, verdict
+from molgraph.evaluate.verdict import Verdict, verdict
 from molgraph.train.model import Model
 
 
@@ -50,6 +50,8 @@ class TrainingResult:
         recipe: the whole run as plain values.
         table: the whole input.
         seconds: wall time.
+        cv: the estimate by repeated cross-validation; None where none was asked for.
+        chosen: the choice between the model and its baseline, where it was made before both learned all rows.
     """
 
     model: Model
@@ -63,6 +65,8 @@ class TrainingResult:
     recipe: RunConfig
     table: Table
     seconds: float
+    cv: CrossValidation | None = None
+    chosen: Choice | None = None
 
     @property
     def scores(self) -> pd.DataFrame:
@@ -121,7 +125,7 @@ class TrainingResult:
     @cached_property
     def choice(self) -> Choice:
         """The model or its baseline, whichever the validation part prefers, and how that was found."""
-        return choose([self.model, *filter(None, [self.baseline])], self.table.take(self.split.valid))
+        return self.chosen or choose([self.model, *filter(None, [self.baseline])], self.table.take(self.split.valid))
 
     @property
     def best_model(self) -> Model:
@@ -168,8 +172,11 @@ class TrainingResult:
     def verdict(self) -> str:
         """The verdicts in words, a paragraph a target, and whether a model of pairs used both sides."""
         if not self.verdicts:
+            if self.cv is not None:
+                return "\n".join(f"{each}." for each in self.cv.sentences(self.model.name))
             return "There is no test part, so nothing can be said about how good the model is."
         told = [f"{v.sentence}. {v.detail}" for v in self.verdicts]
+        told += [] if self.cv is None else [f"{each}." for each in self.cv.sentences(self.model.name)]
         return "\n".join([*told, *(f"{each.sentence}." for each in self.gaps)])
 
     def report(self, path: str | Path, *, new: Prediction | None = None) -> Path:
@@ -196,7 +203,11 @@ class TrainingResult:
             "curves": self.curves,
             "manifest": self.manifest,
             "new_predictions": new,
-            "notes": [*filter(None, [self.split.leak_sentence]), *(each.sentence for each in self.gaps)],
+            "cv": None if self.cv is None else self.cv.section | {"sentences": self.cv.sentences(self.model.name)},
+            "notes": [
+                *filter(None, [self.split.leak_sentence, self.model.card.estimate]),
+                *(each.sentence for each in self.gaps),
+            ],
         }
 
     @property
@@ -243,51 +254,3 @@ def _has_a_unit(metric: str) -> bool:
     """Whether a metric is an error in its target's own unit, which no other target may share."""
     known = get_metric(metric)
     return "regression" in known.kinds and not known.higher_is_better
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The model that the validation part prefers."""
-
-    model: Model
-    sentence: str
-
-
-def choose(models: Sequence[Model], valid: Table) -> Choice:
-    """The model with the better main metric on the validation rows; of several targets, that for more of them.
-
-    The first model is the one that was asked for; it is kept where nothing tells.
-    """
-    first = models[0]
-    if len(models) == 1:
-        return Choice(first, f"{first.kind} is kept: no baseline was trained beside it.")
-    predictions = [model.predict_table(valid) for model in models] if len(valid) else []
-    wins, lines = np.zeros(len(models), dtype=int), []
-    for j, target in enumerate(valid.row_targets if predictions else ()):
-        y = np.full(len(valid), np.nan) if valid.y is None else valid.y[:, j]
-        columns = [columns_of(p, target) for p in predictions]
-        use = np.isfinite(y) & np.all([np.isfinite(p.reshape(len(p), -1)).all(axis=1) for p in columns], axis=0)
-        metric = default_metric(target.kind)
-        values = np.array([evaluate_metric(metric, y[use], p[use])[0] for p in columns])
-        if np.isfinite(values).all():
-            best = int(values.argmax() if metric.higher_is_better else values.argmin())
-            wins[best] += 1
-            lines.append(_line(target, metric.label or metric.name, values, best, y[use]))
-    if not lines:
-        return Choice(first, f"{first.kind} is kept: the validation part gives no score to choose by.")
-    best = int(wins.argmax())
-    chosen = models[best]
-    if len(lines) == 1:
-        said = f"{chosen.kind} is kept: {lines[0]}."
-    else:
-        said = f"{chosen.kind} is kept: it is better for {wins[best]} of {len(lines)} targets on the validation part."
-    for model in models:
-        if model.method.uses_valid:
-            said += f" These rows also stopped the training of {model.kind}, which flatters it here."
-    return Choice(chosen.with_note(said), said)
-
-
-def _line(target: Target, label: str, values: np.ndarray, best: int, y: np.ndarray) -> str:
-    other = values[1 - best]
-    few = ", which are few" if too_few(y, target) else ""
-    return f"{label} {values[best]:#.3g} against {other:#.3g} on {len(y):,} validation rows{few}"

@@ -19,7 +19,9 @@ from molgraph.api.baselines import (
     model_of,
     run_methods,
 )
+from molgraph.api.cross_validation import cross_validate
 from molgraph.api.prepared_run import TRAIN_KEYWORDS, PreparedRun, asked_config, prepare
+from molgraph.api.refit import check_final, refit
 from molgraph.api.results import TrainingResult
 from molgraph.base.options import takes
 from molgraph.base.run_config import RunConfig
@@ -92,6 +94,9 @@ def learn(prepared: PreparedRun, workdir: str | Path | None, started: float) -> 
         prepared.parts,
     )
     folder = run_folder(workdir, config, divided)
+    if config.split.final:
+        check_final(prepared)
+    folds = None if config.split.cv is None else cross_validate(prepared, folder)
     runs = run_methods(config, method, list(parts), folder, list(prepared.own))
     scores = {run.name: metrics.score(parts[2], run.prediction) if len(parts[2]) else [] for run in runs}
     frame = metrics.scores_frame(scores)
@@ -100,14 +105,14 @@ def learn(prepared: PreparedRun, workdir: str | Path | None, started: float) -> 
     how: dict[str, Any] = {"mean": alone.get(TRIVIAL), "seed": config.training.seed}
     found: tuple[Gap | Payoff, ...] = gaps(parts[2], sides, runs[0].prediction, alone, **how) if len(parts[2]) else ()
     found += paid(config, runs, parts[2])
-    told = [each.sentence for each in found]
+    told = [each.sentence for each in found] + ([] if folds is None else folds.sentences(config.model.name))
     models = {
         run.name: model_of(
             run, table, config, divided, frame, prepared.hashes, prepared.before, told * (run is runs[0])
         )
         for run in runs
     }
-    return TrainingResult(
+    result = TrainingResult(
         model=models[config.model.name],
         baseline=models[BASELINE] if BASELINE in baselines_for(config, method, table) else None,
         floor=models[TRIVIAL],
@@ -119,7 +124,11 @@ def learn(prepared: PreparedRun, workdir: str | Path | None, started: float) -> 
         recipe=config,
         table=table,
         seconds=time.perf_counter() - started,
+        cv=folds,
     )
+    if config.split.final:
+        result = replace(refit(result, prepared, folder), seconds=time.perf_counter() - started)
+    return result
 
 
 def paid(config: RunConfig, runs: Sequence[MethodRun], test: Table) -> tuple[Payoff, ...]:

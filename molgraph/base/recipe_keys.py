@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -108,6 +109,20 @@ class DataSection(Section):
     )
 
 
+def cv_shape(text: str) -> tuple[int, int]:
+    """Repeats and folds of a cross-validation.
+
+    Example:
+        >>> cv_shape("5x5"), cv_shape("10")
+        ((5, 5), (1, 10))
+    """
+    match = re.fullmatch(r"(?:([1-9]\d{0,2})\s*[xX]\s*)?([1-9]\d{0,2})", text.strip())
+    repeats, folds = (int(match[1] or 1), int(match[2])) if match else (0, 0)
+    if folds < 2:
+        raise ValueError("repeats x folds, with 2 folds or more, are expected, as in 5x5")
+    return repeats, folds
+
+
 class SplitSection(Section):
     """Which rows are trained on, watched and tested."""
 
@@ -115,6 +130,17 @@ class SplitSection(Section):
         Name, Field(validation_alias=SPLITTER), Option("A splitter, or a .json or .csv of rows.", "SPLITTER")
     ] = "scaffold/balanced"
     fractions: Annotated[tuple[float, float, float], Option("Shares of train, valid, test.", "A,B,C")] = (0.8, 0.1, 0.1)
+    cv: Annotated[
+        str | None,
+        AfterValidator(lambda text: text if text is None else "x".join(map(str, cv_shape(text)))),
+        Option("Estimate the error by repeated cross-validation first: repeats x folds, as 5x5.", "RxK"),
+    ] = None
+    final: Annotated[
+        bool,
+        Option(
+            "Train the kept model on all rows at the end; its card keeps the scores of the split.", "", ("--final",)
+        ),
+    ] = False
     seed: int = 0
 
     @field_validator("fractions")
@@ -243,6 +269,8 @@ KEYS: dict[str, tuple[tuple[str, str], ...]] = {
     "descriptors": (("model", "descriptors"),),
     "split": (("split", "splitter"),),
     "fractions": (("split", "fractions"),),
+    "cv": (("split", "cv"),),
+    "final": (("split", "final"),),
     **{name: (("training", name),) for name in keywords(TrainingSection)},
     "seed": (("training", "seed"), ("split", "seed")),
 }

@@ -43,6 +43,7 @@ class RunConfig(Section):
             >>> print(RunConfig().to_toml().split("[training]")[0].split("[split]")[1].strip())
             splitter = "scaffold/balanced"
             fractions = [0.8, 0.1, 0.1]
+            final = false
             seed = 0
             <BLANKLINE>
             [model]

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -67,8 +67,9 @@ def train(
     often wins; it is written beside the model as NAME.baseline.mgm. Beside
     a model of pairs or complexes the same model is trained on each side
     alone (ligand alone, protein alone), and a sentence says whether both
-    sides were used. A run that was stopped goes on when the same command
-    is given again.
+    sides were used. --cv 5x5 learns 25 folds anew first, for scores with
+    intervals; --final trains the kept model on all rows at the end. A run
+    that was stopped goes on when the same command is given again.
 
     Examples:
         molgraph train assay.csv --target pIC50 -o assay.mgm
@@ -80,6 +81,7 @@ def train(
         molgraph train assay.csv -t pIC50 -s params.depth=4 --report r.html
         molgraph train dataset:esol -m random_forest  # molgraph data list
         molgraph train assay.csv -t pIC50 -m maplight --descriptors encoder.mgm
+        molgraph train assay.csv -t pIC50 --cv 5x5 --final --report r.html
         molgraph train pairs.csv --smiles drug --sequence protein -t Kd -m dmpnn+deepdta
         molgraph train --recipe runs/assay.toml --seed 1
     """
@@ -88,9 +90,7 @@ def train(
     plan, out = check_outputs(given(KEYWORDS, {"path": data, **options}), recipe, set_, out, keep, report, save_recipe)
     result, written = learn(plan, out, keep)
     show_result(result, keep)
-    if report is not None:
-        result.report(report)
-    tell_written(result, out, written, keep, report, save_recipe)
+    tell_written(result, out, written, keep, save_recipe, report, result.report)
 
 
 def check_outputs(
@@ -118,9 +118,15 @@ def check_outputs(
 
 
 def tell_written(
-    result: Any, out: Path, written: dict[str, Path], keep: str, report: Path | None, save_recipe: Path | None
+    result: Any,
+    out: Path,
+    written: dict[str, Path],
+    keep: str,
+    save_recipe: Path | None,
+    report: Path | None,
+    write_report: Callable[[Path], Path],
 ) -> None:
-    """Say which files a training wrote and which commands read them; the recipe is written here."""
+    """Write the recipe and the report of a training, say what was written, and which commands read it."""
     from molgraph.cli.show import command, say
 
     plan = result.recipe
@@ -134,7 +140,7 @@ def tell_written(
         plan.to_toml(save_recipe)
         say(f"recipe written to {save_recipe}", err=True)
     if report is not None:
-        say(f"report written to {report}", err=True)
+        say(f"report written to {write_report(report)}", err=True)
     kinds = dict(result.model.columns_read).keys()
     if "graph" not in kinds:  # which no file has
         say("next:", err=True)
@@ -281,7 +287,7 @@ def check_workdir(workdir: Path) -> None:
     for path in () if odd else sorted(workdir.rglob("*")):
         name = path.relative_to(workdir).as_posix()
         if path.is_symlink() or not re.fullmatch(
-            rf"{CLAIM}|([0-9a-f]{{16}}/)?\w+\.jsonl|[0-9a-f]{{16}}(/member-\d+)?(/training\.ckpt(\.tmp)?)?|[0-9a-f]{{16}}/corpus(/.+)?",
+            rf"{CLAIM}|([0-9a-f]{{16}}/)?\w+\.jsonl|[0-9a-f]{{16}}(/final)?(/member-\d+)?(/training\.ckpt(\.tmp)?)?|[0-9a-f]{{16}}/corpus(/.+)?",
             name,
         ):
             odd = f"it holds {name}, which is no checkpoint"

@@ -78,8 +78,6 @@ def tune(
     table(shown.head(SHOWN), title=f"The best {min(SHOWN, len(shown))} of {len(shown)} trials, out of fold")
     show_result(found.training, keep)
     say(found.sentence, "bold")
-    if report is not None:
-        found.report(report)
-    tell_written(found.training, out, written, keep, report, save_recipe)
+    tell_written(found.training, out, written, keep, save_recipe, report, found.report)
     say("the best parameters:", err=True)
     say(f"  {found.command}", "cyan")

@@ -235,8 +235,8 @@ class Model:
             lines["classes"] = "; ".join(few_lines(pd.DataFrame(list(card.classes))))
         if card.split:
             lines["split"] = f"{card.split} ({card.split_hash[:12]})"
-        if words := geometry_of(self.method):
-            lines["geometry"] = words
+        words = {"estimate": card.estimate, "geometry": geometry_of(self.method)}
+        lines |= {name: text for name, text in words.items() if text}
         lines["standardiser"] = self.standardiser
         if self.feature_names:
             lines["features"] = ", ".join(self.feature_names)

@@ -10,7 +10,8 @@ import pytest
 
 import molgraph
 from molgraph.api.baselines import check_keep
-from molgraph.api.results import TrainingResult, choose
+from molgraph.api.choice import choose
+from molgraph.api.results import TrainingResult
 from molgraph.base.contracts import Method, Prediction, Target
 from molgraph.base.errors import ConflictError
 from molgraph.base.run_config import RunConfig
