@@ -17,9 +17,9 @@ from molgraph.base.contracts import Method, Target
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.journal import Journal
 from molgraph.base.progress import bar
-from molgraph.base.recipe_keys import cv_shape
 from molgraph.base.registry import get
 from molgraph.base.seeds import derive
+from molgraph.base.split_keys import cv_shape
 from molgraph.data.splits import Split, repeated_kfold
 from molgraph.data.splits.inner import SCAFFOLDS, stopping_rows
 from molgraph.data.table import Table

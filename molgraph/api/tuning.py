@@ -102,15 +102,13 @@ def tune(
         if journal.path is not None:
             journal.path.unlink(missing_ok=True)
         raise EmptyError(f"none of {len(found)} trials has a score: {found[0].reason}", hint="see molgraph data audit")
-    chosen = with_params(config, best.params)
+    chosen = with_params(config, {name: value for name, value in best.params.items() if value is not None})
     method = add_descriptors(chosen, method_of(chosen), prepared.table)
     logger.info("training with the best of %s trials", len(found))
     asked = prepared.config.model_copy(update={"model": chosen.model, "training": chosen.training})
     result = learn(replace(prepared, config=asked, method=method), workdir, started)
-    own = prepared.method.get_params()
-    has_defaults = all(own[name] == value for name, value in found[0].params.items())
     metrics = {t.name: default_metric(t.kind).name for t in prepared.parts[0].row_targets}
-    tuned = TuningResult(result, tuple(found), space, inner[0].splitter, folds, metrics, chosen, has_defaults)
+    tuned = TuningResult(result, tuple(found), space, inner[0].splitter, folds, metrics, chosen)
     return replace(tuned, training=replace(result, model=result.model.with_note(tuned.note)))
 
 

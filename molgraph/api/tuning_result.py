@@ -26,12 +26,11 @@ class TuningResult:
 
     Args:
         training: the training with the best parameters, as ``train`` returns it.
-        measured: the trials, in the order in which they were made.
+        measured: the trials, in the order in which they were made; the first has the method's own values.
         space: the parameters that were searched, with their ranges.
         splitter, folds: how the training part was divided for the trials.
         metrics: the metric of each target, by name.
         recipe: what trains with the best parameters.
-        has_defaults: whether the first trial has the method's own values, which may lie outside of the ranges.
     """
 
     training: TrainingResult
@@ -41,7 +40,6 @@ class TuningResult:
     folds: int
     metrics: Mapping[str, str]
     recipe: RunConfig
-    has_defaults: bool
 
     @property
     def best(self) -> Trial:
@@ -94,9 +92,9 @@ class TuningResult:
             f"The best of {len(self.measured)} trials has {self.metric} {self.sign * (best.value or 0.0):.4g} out of"
         )
         words += f" fold ({self.folds} folds of the training part, {self.splitter})"
-        if best is first and self.has_defaults:
+        if best is first:
             words += "; it is the first, of the defaults: nothing better was found"
-        elif first.value is not None and self.has_defaults:
+        elif first.value is not None:
             won = sum(a < b for a, b in zip(best.folds, first.folds, strict=True))
             words += f", the defaults {self.sign * first.value:.4g}; it is better on {won} of {self.folds} folds"
         lost = len(self.measured) - n

@@ -73,7 +73,7 @@ def run_trials(
         measure: from a set of values to its scores on the inner folds, lower is better.
         trials: how many, those of ``before`` too.
         seed: of the sampler.
-        first: the set that is tried first, such as the defaults; None for one of the sampler's.
+        first: the set that is tried first, such as the defaults; the sampler learns of it where the ranges hold it.
         before: the trials of an earlier run of the same search.
         seconds: time for all trials; none is begun that would end after it by the mean time of those before.
         done: called with each trial once it is measured.
@@ -89,12 +89,13 @@ def run_trials(
     optuna = need("optuna", "a search")
     logging.getLogger("optuna").setLevel(logging.ERROR)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed), direction="minimize")
-    if first is not None:
+    aside = first is not None and not all(holds(space[name], value) for name, value in first.items())
+    if first is not None and not aside:
         study.enqueue_trial({name: _internal(space[name], value) for name, value in first.items()})
     found: list[Trial] = []
     while len(found) < trials and (len(found) < len(before) or _time_left(found, seconds)):
-        asked = study.ask()
-        params = {name: suggest(asked, name, each) for name, each in space.items()}
+        asked = None if aside and not found else study.ask()
+        params = {name: suggest(asked, name, each) for name, each in space.items()} if asked else dict(first or {})
         if len(found) < len(before):
             one = before[len(found)]
             if dict(one.params) != params:
@@ -105,7 +106,8 @@ def run_trials(
             if done is not None:
                 done(one)
         found.append(one)
-        study.tell(asked, LOST if one.value is None else one.value)
+        if asked is not None:
+            study.tell(asked, LOST if one.value is None else one.value)
     return found
 
 
@@ -120,7 +122,8 @@ def importances(space: Space, trials: Sequence[Trial], seed: int = 0) -> dict[st
     Empty where fewer than ``LEAST`` trials have a score, where all have the same, or where one parameter was searched.
     """
     optuna = need("optuna", "a search")
-    scored = [t for t in trials if t.value is not None]
+    inside = [t for t in trials if all(holds(space[name], value) for name, value in t.params.items())]
+    scored = [t for t in inside if t.value is not None]
     if len(space) < 2 or len(scored) < LEAST or len({t.value for t in scored}) < 2:
         return {}
     study = optuna.create_study(direction="minimize")

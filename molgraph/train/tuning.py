@@ -21,7 +21,7 @@ from molgraph.data.splits import Split
 from molgraph.data.splits.inner import stopping_rows
 from molgraph.data.table import Table
 from molgraph.evaluate.metrics import default_metric
-from molgraph.evaluate.trials import Trial, best_trial, holds, judge, run_trials
+from molgraph.evaluate.trials import Trial, best_trial, judge, run_trials
 
 logger = logging.getLogger("molgraph")
 
@@ -52,8 +52,7 @@ def tune_method(
     parts = [(train.take(split.train), train.take(split.test)) for split in inner]
     metrics, scales = {t.name: default_metric(t.kind) for t in train.row_targets}, scales_of(train)
     own, before = method.get_params(), [Trial.from_json(step) for step in journal.steps]
-    defaults = {name: own[name] for name in space}
-    first = defaults if all(holds(space[name], value) for name, value in defaults.items()) else None
+    first = {name: own[name] for name in space}
     best = best_trial(before)
 
     def measure(chosen: Mapping[str, Any]) -> list[float]:

@@ -64,6 +64,14 @@ def test_the_sampler_beats_chance_and_the_parameter_that_matters_is_named() -> N
     assert next(iter(shares)) == "x" and shares["x"] > 0.8 and sum(shares.values()) == pytest.approx(1)
 
 
+def test_defaults_outside_of_the_ranges_are_tried_first_too() -> None:
+    whole = run_trials(SPACE, score, trials=9, seed=3, first={"x": 0.0, "n": 3, "kind": None})
+    assert dict(whole[0].params) == {"x": 0.0, "n": 3, "kind": None} == dict(best_trial(whole).params)  # type: ignore[union-attr]
+    assert [t.params for t in whole[1:]] == [t.params for t in run_trials(SPACE, score, trials=8, seed=3)]
+    again = run_trials(SPACE, score, trials=9, seed=3, first=whole[0].params, before=whole[:4])
+    assert [t.params for t in again] == [t.params for t in whole] and importances(SPACE, whole)
+
+
 def test_a_budget_begins_no_trial_that_would_end_after_it() -> None:
     def slow(params: Any) -> list[float]:
         time.sleep(0.02)
@@ -96,7 +104,7 @@ def test_no_label_of_a_valid_or_test_row_is_seen(table: Table) -> None:
     other = tune(replace(table, y=y))
     assert (other.training.split.train == split.train).all()
     assert [t.value for t in other.measured] == [t.value for t in found.measured]
-    assert other.chosen == found.chosen and found.has_defaults
+    assert other.chosen == found.chosen
     assert found.best.value <= found.measured[0].value, "the defaults are among the trials"
     assert found.model.method.get_params().items() >= found.chosen.items()
     assert "chosen out of fold" in found.model.card.notes[-1]
