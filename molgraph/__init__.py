@@ -7,6 +7,7 @@
     model = molgraph.load("assay.mgm")
     model.predict(["CCO", "c1ccccc1O"])              # one row for each molecule, in order
 
+    molgraph.tune("assay.csv", model="xgboost", targets=["pIC50"])          # hyper-parameters, searched out of fold
     molgraph.predict_file("assay.mgm", "library.csv", "predicted.csv")      # a file of any size
     molgraph.pretrain("library.smi").save("encoder.mgm")  # without targets; train(..., init="encoder.mgm") starts there
     molgraph.finetune("encoder.mgm", "assay.csv", targets=["pIC50"])        # a model that starts from it
@@ -59,6 +60,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.searching import nearest
     from molgraph.api.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
     from molgraph.api.training import train
+    from molgraph.api.tuning import tune
     from molgraph.base.errors import MolgraphError
     from molgraph.base.registry import entry, register
     from molgraph.data.audit import audit
@@ -111,6 +113,7 @@ __all__ = [
     "temperature_sweep",
     "train",
     "train_generator",
+    "tune",
     "xray",
 ]
 

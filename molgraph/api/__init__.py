@@ -1,7 +1,8 @@
 """The verbs of molgraph for Python, one file for each; a name is imported at its first use.
 
 ``training`` trains (``run_config`` checks the recipe, ``training_data`` reads the table, ``run_split`` splits it,
-``baselines`` fits the method and its baselines, ``results`` holds the outcome and chooses a model);
+``prepared_run`` does all of it, ``baselines`` fits the method and its baselines, ``results`` holds the outcome and
+chooses a model); ``tuning`` searches hyper-parameters first;
 ``pretraining`` pretrains an encoder, ``finetuning`` trains a model from it; ``generating`` trains generators and
 proposes molecules; ``latent_space`` goes between molecules and latent vectors; ``optimising`` searches for better ones;
 ``conforming`` places atoms in space;
@@ -39,6 +40,7 @@ _HOMES = {
     "molgraph.api.check_config": ("recipe_of",),
     "molgraph.api.sklearn_adapters": ("MoleculeClassifier", "MoleculeRegressor"),
     "molgraph.api.training": ("train",),
+    "molgraph.api.tuning": ("tune",),
     "molgraph.base.errors": ("MolgraphError",),
     "molgraph.base.registry": ("entry", "register"),
     "molgraph.data.audit": ("audit",),

@@ -1,4 +1,4 @@
-"""Choose the model or its baseline, whichever the validation part prefers."""
+"""Choose between a model and its baseline by the validation part."""
 
 from __future__ import annotations
 

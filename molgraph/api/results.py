@@ -15,6 +15,7 @@ import pandas as pd
 
 from molgraph.api.baselines import TRIVIAL, MethodRun
 from molgraph.api.choice import Choice, choose
+from molgraph.api.cross_validation import CrossValidation
 from molgraph.api.run_split import labelled_sizes
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import EmptyError
@@ -52,6 +53,8 @@ class TrainingResult:
         recipe: the whole run as plain values.
         table: the whole input.
         seconds: wall time.
+        cv: the estimate by repeated cross-validation; None where none was asked for.
+        chosen: the choice between the model and its baseline, where it was made before both learned all rows.
     """
 
     model: Model
@@ -65,6 +68,8 @@ class TrainingResult:
     recipe: RunConfig
     table: Table
     seconds: float
+    cv: CrossValidation | None = None
+    chosen: Choice | None = None
 
     @property
     def scores(self) -> pd.DataFrame:
@@ -123,7 +128,7 @@ class TrainingResult:
     @cached_property
     def choice(self) -> Choice:
         """The model or its baseline, whichever the validation part prefers, and how that was found."""
-        return choose([self.model, *filter(None, [self.baseline])], self.table.take(self.split.valid))
+        return self.chosen or choose([self.model, *filter(None, [self.baseline])], self.table.take(self.split.valid))
 
     @property
     def best_model(self) -> Model:
@@ -175,10 +180,13 @@ class TrainingResult:
     def verdict(self) -> str:
         """The verdicts in words, a paragraph a target, and whether a model of pairs used both sides."""
         if not self.verdicts:
+            if self.cv is not None:
+                return "\n".join(f"{each}." for each in self.cv.sentences(self.model.name))
             return "There is no test part, so nothing can be said about how good the model is."
         told = [f"{v.sentence}. {v.detail}" for v in self.verdicts]
         if self.model.coverage is not None and len(self.test.row_targets) <= MAX_TARGETS:
             told += [f"{words}." for words in coverage_words(self.coverage, self.model.coverage)]
+        told += [] if self.cv is None else [f"{each}." for each in self.cv.sentences(self.model.name)]
         return "\n".join([*told, *(f"{each.sentence}." for each in self.gaps)])
 
     def report(self, path: str | Path, *, new: Prediction | None = None) -> Path:
@@ -190,24 +198,31 @@ class TrainingResult:
         """
         from molgraph.evaluate.report import write_report  # with jinja2 and matplotlib, which few runs need
 
+        return write_report(path, **self.page(new))
+
+    def page(self, new: Prediction | None = None) -> dict[str, Any]:
+        """The content of the report, as ``write_report`` takes it."""
         if not self.verdicts:
             raise EmptyError("there is no test part to report on", hint="give the split a test share above 0")
         tables = {"Intervals and domain on the test rows": self.coverage}
-        if (trials := getattr(self.model.method, "trials", None)) is not None:
+        if (trials := getattr(self.runs[0].method, "trials", None)) is not None:
             tables = {"Methods that were tried": trials} | tables
-        return write_report(
-            path,
-            tables=tables,
-            title=f"{self.model.kind} on {', '.join(t.name for t in self.test.targets)}",
-            predictions=self.predictions,
-            table=self.test,
-            scores=self._rows,
-            counts=count_lines(self.classes),
-            curves=self.curves,
-            manifest=self.manifest,
-            new_predictions=new,
-            notes=[*filter(None, [self.split.leak_sentence]), *(each.sentence for each in self.gaps)],
-        )
+        return {
+            "tables": tables,
+            "title": f"{self.model.kind} on {', '.join(t.name for t in self.test.targets)}",
+            "predictions": self.predictions,
+            "table": self.test,
+            "scores": self._rows,
+            "counts": count_lines(self.classes),
+            "curves": self.curves,
+            "manifest": self.manifest,
+            "new_predictions": new,
+            "cv": None if self.cv is None else self.cv.section | {"sentences": self.cv.sentences(self.model.name)},
+            "notes": [
+                *filter(None, [self.split.leak_sentence, self.model.card.estimate]),
+                *(each.sentence for each in self.gaps),
+            ],
+        }
 
     @property
     def manifest(self) -> dict[str, Any]:

@@ -3,62 +3,33 @@
 from __future__ import annotations
 
 import hashlib
-import logging
-import os
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from molgraph.api.baselines import (
     BASELINE,
     SCRATCH,
     TRIVIAL,
     MethodRun,
-    add_descriptors,
     baselines_for,
     controls_for,
-    is_graph,
-    method_of,
     run_methods,
 )
-from molgraph.api.check_config import as_its_start, recipe_of, with_start
-from molgraph.api.helpers import check_helpers, helped_parts, split_helpers
+from molgraph.api.cross_validation import cross_validate
+from molgraph.api.prepared_run import TRAIN_KEYWORDS, PreparedRun, asked_config, prepare
+from molgraph.api.refit import check_final, refit
 from molgraph.api.results import TrainingResult
-from molgraph.api.run_split import append_test, divide, divide_before, labelled_sizes, with_split
 from molgraph.api.trained_model import confidence_of, extended, model_of
-from molgraph.api.training_data import read_for_training, read_test
-from molgraph.api.unlabelled import check_unlabelled, read_unlabelled
-from molgraph.base.errors import UnsupportedError, UnusedSettingError
-from molgraph.base.options import fill, optional, takes
-from molgraph.base.paths import store_folder
-from molgraph.base.recipe_keys import KEYWORDS
-from molgraph.base.registry import get
+from molgraph.base.options import takes
 from molgraph.base.run_config import RunConfig
-from molgraph.data.graph_cache import store_for
-from molgraph.data.labels import check_targets
 from molgraph.data.splits import Split
-from molgraph.data.splits.inner import inner_splitter
-from molgraph.data.standardise import no_molecule_note
-from molgraph.data.standardise import standardise as standardise_table
-from molgraph.data.table import Table, concatenate
-from molgraph.data.target_json import notes_of
+from molgraph.data.table import Table
 from molgraph.evaluate import metrics
 from molgraph.evaluate.payoff import Payoff, payoffs
 from molgraph.evaluate.sides import Gap, gaps
-from molgraph.train.model import Model
-from molgraph.train.modelfile import load_start
-from molgraph.train.preparation import workers_for
-from molgraph.train.training_molecules import molecule_hashes
-
-SHOWN = 3  # reasons why rows are in no part
-TABLES = ("test", "unlabelled")  # a path, which a recipe can name, or a frame
-TRAIN_KEYWORDS = {name: each for name, each in KEYWORDS.items() if name not in TABLES}
-logger = logging.getLogger("molgraph")
 
 
 @takes(TRAIN_KEYWORDS)
@@ -108,66 +79,25 @@ def train(
         >>> result.predict(["CCO", "not a molecule"]).status.tolist()
         ['ok', 'unreadable']
     """
-    test, unlabelled = (os.fspath(each) if isinstance(each, os.PathLike) else each for each in (test, unlabelled))
-    given = fill(optional(TRAIN_KEYWORDS), options) | {"params": params}
-    given |= {name: each for name, each in zip(TABLES, (test, unlabelled), strict=True) if isinstance(each, str)}
-    given = {name: value for name, value in given.items() if value is not None}
-    if isinstance(data, str) and data.startswith("dataset:"):  # its card may recommend a split
-        given["path"] = data
-    config = as_its_start(with_start(recipe_of(recipe, given)))
-    if not get("objective", config.training.objective).labelled:
-        raise UnsupportedError(
-            f"{config.training.objective} learns no targets, and train does", hint="molgraph pretrain trains by it"
-        )
     started = time.perf_counter()
-    method = method_of(config)  # what it refuses is refused before an hour of reading
-    if unlabelled is not None or config.data.unlabelled is not None:
-        check_unlabelled(config, method)
-    if config.data.features and not all(part.reads_features for part in method.innermost):
-        raise UnusedSettingError(f"{config.model.name} reads no columns of features", hint="leave them out (--feature)")
-    helped = config.data.helpers is not None or get("objective", config.training.objective).helped
-    if helped:
-        check_helpers(config, method)
-    source = data if data is not None else config.data.path
-    table = full = read_for_training(source, split_helpers(config)[0] if helped else config, method)
-    if helped:
-        table = table.with_targets([table.targets[0].name])
-    config = with_split(config, table)
-    # the recipe stays as it was asked for, so that another model can take it
-    method = add_descriptors(config, method, table)
-    n, tested = len(table), config.data.test if test is None else test
-    more = config.data.unlabelled if unlabelled is None else unlabelled
-    if tested is not None:
-        table = append_test(table, read_test(tested, config, table))
-    clean = standardise_table(table, config.data.standardise)
-    if note := no_molecule_note(clean, config.data.standardise):
-        table = replace(table, notes=(*table.notes, note))
-        logger.info(note)
-    divided = divide(clean, config, table) if tested is None else divide_before(n, clean, table, config)
-    if method.follows_split and "split" not in config.model.params:
-        method.set_params(split=inner_splitter(divided))
-    sizes = labelled_sizes(divided, clean)
-    logger.info("split %s: %s", divided.splitter, ", ".join(f"{n:,} {part}" for part, n in sizes.items() if n))
-    for reason, rows_left in Counter(out.reason for out in divided.left_out).most_common(SHOWN):
-        logger.info("left out: %s x %s", f"{rows_left:,}", reason)
-    if divided.leaks:
-        logger.warning("%s, such as: %s", divided.leak_sentence, divided.leaks[0])
-    hashes, before = molecule_hashes(clean), learnt_before(config)
-    if known := known_words(hashes, divided, config.model.init):
-        logger.warning(known)
-        table = replace(table, notes=(*table.notes, known))
-    parts = [clean.take(rows) for rows in (divided.train, divided.valid, divided.test)]
-    for note in notes_of(check_targets(parts[0]).unlearned):  # now, once, and not after hours by each method
-        logger.info(note)
+    config = asked_config(data, test, unlabelled, params, recipe, options)
+    return learn(prepare(config, data, test=test, unlabelled=unlabelled), workdir, started)
+
+
+def learn(prepared: PreparedRun, workdir: str | Path | None, started: float) -> TrainingResult:
+    """Fit the method of a run and its baselines, score them on the test part, and make their model files' content."""
+    config, method, table, divided, parts = (
+        prepared.config,
+        prepared.method,
+        prepared.table,
+        prepared.split,
+        prepared.parts,
+    )
     folder = run_folder(workdir, config, divided)
-    molecules = "molecule" in [e.kind for e in clean.entities]
-    if config.training.store is not None and is_graph(method) and molecules:  # the whole table's serves each part
-        threads = config.training.threads
-        store_for(clean, cache=store_folder(config.training.store), workers=workers_for(clean, threads))
-    own = helped_parts(parts, full, config, (divided.train, divided.valid)) if helped else parts
-    if more is not None:
-        own = [concatenate(parts[0], read_unlabelled(more, config, parts[0])), *parts[1:]]
-    runs = run_methods(config, method, parts, folder, own)
+    if config.split.final:
+        check_final(prepared)
+    folds = None if config.split.cv is None else cross_validate(prepared, folder)
+    runs = run_methods(config, method, list(parts), folder, list(prepared.own))
     scores = {run.name: metrics.score(parts[2], run.prediction) if len(parts[2]) else [] for run in runs}
     frame = metrics.scores_frame(scores)
     alone = {run.name: run.prediction for run in runs}
@@ -175,17 +105,13 @@ def train(
     how: dict[str, Any] = {"mean": alone.get(TRIVIAL), "seed": config.training.seed}
     found: tuple[Gap | Payoff, ...] = gaps(parts[2], sides, runs[0].prediction, alone, **how) if len(parts[2]) else ()
     found += paid(config, runs, parts[2])
-    told = [each.sentence for each in found]
-    judged, private = (config.model.name, BASELINE), config.data.private
-    known_by = {run.name: confidence_of(run, *own[:2], private=private) for run in runs if run.name in judged}
-    models = {
-        run.name: model_of(
-            run, table, config, divided, frame, hashes, before, told * (run is runs[0]), known_by.get(run.name)
-        )
-        for run in runs
-    }
-    runs = [extended(run, known_by.get(run.name), parts[2]) for run in runs]
-    return TrainingResult(
+    told = [each.sentence for each in found] + ([] if folds is None else folds.sentences(config.model.name))
+    judged, own = (config.model.name, BASELINE), prepared.own
+    known = {run.name: confidence_of(run, *own[:2], private=config.data.private) for run in runs if run.name in judged}
+    row = (table, config, divided, frame, prepared.hashes, prepared.before)
+    models = {run.name: model_of(run, *row, told * (run is runs[0]), known.get(run.name)) for run in runs}
+    runs = [extended(run, known.get(run.name), parts[2]) for run in runs]
+    result = TrainingResult(
         model=models[config.model.name],
         baseline=models[BASELINE] if BASELINE in baselines_for(config, method, table) else None,
         floor=models[TRIVIAL],
@@ -197,7 +123,11 @@ def train(
         recipe=config,
         table=table,
         seconds=time.perf_counter() - started,
+        cv=folds,
     )
+    if config.split.final:
+        result = replace(refit(result, prepared, folder), seconds=time.perf_counter() - started)
+    return result
 
 
 def paid(config: RunConfig, runs: Sequence[MethodRun], test: Table) -> tuple[Payoff, ...]:
@@ -207,35 +137,6 @@ def paid(config: RunConfig, runs: Sequence[MethodRun], test: Table) -> tuple[Pay
     if config.model.init is None or not len(test):
         return ()
     return payoffs(test, runs[0].prediction, others, seed=config.training.seed)
-
-
-def learnt_before(config: RunConfig) -> np.ndarray:
-    """Hashes of the molecules whose labels the model learnt that the training starts from; none without one."""
-    start = None if config.model.init is None else load_start(config.model.init)
-    known = None if start is None or not knows_values(start) else start.trained_on
-    return np.zeros(0, np.uint64) if known is None else known
-
-
-def knows_values(start: Model) -> bool:
-    """Whether a model has learnt values of molecules, and not their structures alone."""
-    objective = getattr(start.method, "objective", None)
-    return bool(start.targets) or (objective is not None and bool(get("objective", objective).tasks))
-
-
-def known_words(hashes: np.ndarray, divided: Split, init: str | None) -> str:
-    """How many valid and test rows hold molecules of the model that the training starts from; empty where none."""
-    start = None if init is None else load_start(init)
-    if start is None or start.trained_on is None:
-        return ""
-    counts = {part: int(np.isin(hashes[getattr(divided, part)], start.trained_on).sum()) for part in ("valid", "test")}
-    if not any(counts.values()):
-        return ""
-    rows = " and ".join(f"{n:,} of {len(getattr(divided, part)):,} {part} rows" for part, n in counts.items() if n)
-    if knows_values(start):
-        return (
-            f"{rows} hold molecules whose values {init} learnt from: the scores flatter the model that starts from it"
-        )
-    return f"{rows} hold molecules that {init} was pretrained on, without their values"
 
 
 def run_folder(workdir: str | Path | None, config: RunConfig, divided: Split) -> Path | None:

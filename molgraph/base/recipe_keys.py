@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, Field, PlainSerializer, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from molgraph.base.cores import cores
 from molgraph.base.options import Keyword, Option, keywords
@@ -14,18 +14,16 @@ from molgraph.base.parts import split_model
 from molgraph.base.ranges import LARGEST, Count, Range
 from molgraph.base.ranges import NotNegative as FromZero
 from molgraph.base.ranges import Positive as AboveZero
+from molgraph.base.split_keys import Name, SplitSection
 from molgraph.base.toml_config import Section
 
 Positive = Annotated[int, Field(ge=1, lt=2**63)]
 NotNegative = Annotated[int, Field(ge=0, lt=2**63)]
-# JSON and TOML are UTF-8, which a file's name need not be: halves of characters are written out there
-Name = Annotated[str, PlainSerializer(lambda name: name.encode("utf-8", "backslashreplace").decode(), when_used="json")]
 Threads = Annotated[Count, AfterValidator(cores)]
 Names = tuple[str, ...]
 PRECISION = "float32 or bfloat16: faster on GPUs and on processors with AMX or AVX512-BF16"
 Column = "COLUMN"
 USUAL_MODEL = "dmpnn"  # of a recipe that names none
-SPLITTER = AliasChoices("splitter", "recipe")  # the key, and its former name
 FORMER = {"recipe": "splitter", "split.recipe": "split.splitter"}  # the same in words of ``--set``
 
 
@@ -114,23 +112,6 @@ class DataSection(Section):
             ("--private",),
         ),
     ] = False
-
-
-class SplitSection(Section):
-    """Which rows are trained on, watched and tested."""
-
-    splitter: Annotated[
-        Name, Field(validation_alias=SPLITTER), Option("A splitter, or a .json or .csv of rows.", "SPLITTER")
-    ] = "scaffold/balanced"
-    fractions: Annotated[tuple[float, float, float], Option("Shares of train, valid, test.", "A,B,C")] = (0.8, 0.1, 0.1)
-    seed: int = 0
-
-    @field_validator("fractions")
-    @classmethod
-    def _sum_to_one(cls, fractions: tuple[float, float, float]) -> tuple[float, float, float]:
-        if min(fractions) < 0 or fractions[0] == 0 or abs(sum(fractions) - 1) > 1e-6:
-            raise ValueError("three shares (train, valid, test) that sum to 1, the first above 0, are expected")
-        return fractions
 
 
 class ModelSection(Section):
@@ -254,6 +235,8 @@ KEYS: dict[str, tuple[tuple[str, str], ...]] = {
     "descriptors": (("model", "descriptors"),),
     "split": (("split", "splitter"),),
     "fractions": (("split", "fractions"),),
+    "cv": (("split", "cv"),),
+    "final": (("split", "final"),),
     **{name: (("training", name),) for name in keywords(TrainingSection)},
     "seed": (("training", "seed"), ("split", "seed")),
 }

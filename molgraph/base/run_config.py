@@ -10,8 +10,9 @@ from pydantic import ValidationError
 
 from molgraph.base.errors import BadValueError, UnknownNameError, close_names, did_you_mean, nearest
 from molgraph.base.paths import write_whole
-from molgraph.base.recipe_keys import FORMER, SECTIONS, DataSection, ModelSection, SplitSection, TrainingSection
+from molgraph.base.recipe_keys import FORMER, SECTIONS, DataSection, ModelSection, TrainingSection
 from molgraph.base.registry import get, names
+from molgraph.base.split_keys import SplitSection
 from molgraph.base.toml_config import Section, parse_toml, read_toml, recipe_error, write_toml
 
 
@@ -43,6 +44,7 @@ class RunConfig(Section):
             >>> print(RunConfig().to_toml().split("[training]")[0].split("[split]")[1].strip())
             splitter = "scaffold/balanced"
             fractions = [0.8, 0.1, 0.1]
+            final = false
             seed = 0
             <BLANKLINE>
             [model]

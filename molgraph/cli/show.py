@@ -135,6 +135,9 @@ def show_result(result: Any, keep: str = "all") -> None:
         say(verdict.detail)
     if not result.verdicts:
         say(result.verdict)
+    elif result.cv is not None:
+        for sentence in result.cv.sentences(result.model.name):
+            say(f"{sentence}.", "bold")
     for gap in result.gaps:
         say(f"{gap.sentence}.", "bold green" if gap.used else "bold yellow")
     clear = all(verdict.tone == "clear" for verdict in result.verdicts)

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -67,8 +67,9 @@ def train(
     often wins; it is written beside the model as NAME.baseline.mgm. Beside
     a model of pairs or complexes the same model is trained on each side
     alone (ligand alone, protein alone), and a sentence says whether both
-    sides were used. A run that was stopped goes on when the same command
-    is given again.
+    sides were used. --cv 5x5 learns 25 folds anew first, for scores with
+    intervals; --final trains the kept model on all rows at the end. A run
+    that was stopped goes on when the same command is given again.
 
     Examples:
         molgraph train assay.csv --target pIC50 -o assay.mgm
@@ -81,15 +82,32 @@ def train(
         molgraph train assay.csv -t pIC50 -s params.depth=4 --report r.html
         molgraph train dataset:esol -m random_forest  # molgraph data list
         molgraph train assay.csv -t pIC50 -m maplight --descriptors encoder.mgm
+        molgraph train assay.csv -t pIC50 --cv 5x5 --final --report r.html
         molgraph train pairs.csv --smiles drug --sequence protein -t Kd -m dmpnn+deepdta
         molgraph train --recipe runs/assay.toml --seed 1
     """
+    from molgraph.cli.show import show_result
+
+    plan, out = check_outputs(given(KEYWORDS, {"path": data, **options}), recipe, set_, out, keep, report, save_recipe)
+    result, written = learn(plan, out, keep)
+    show_result(result, keep)
+    tell_written(result, out, written, keep, save_recipe, report, result.report)
+
+
+def check_outputs(
+    values: dict[str, Any],
+    recipe: Path | None,
+    assignments: list[str] | None,
+    out: Path | None,
+    keep: str,
+    report: Path | None,
+    save_recipe: Path | None,
+) -> tuple[RunConfig, Path]:
+    """The recipe that a training's options ask for, and its model file; what cannot be written is refused."""
     from molgraph.api.check_config import check_report, recipe_of, split_file
-    from molgraph.base.printable import count
-    from molgraph.cli.show import command, say, show_result
 
     check_word("--keep", keep, KEEP)
-    plan = recipe_of(recipe, given(KEYWORDS, {"path": data, **options})).override(*set_ or [])
+    plan = recipe_of(recipe, values).override(*assignments or [])
     fresh, out = out is None, model_file(out or Path("model.mgm"))
     models = (out, baseline_file(out)) if keep == "all" and plan.training.baseline else (out,)
     if fresh and (there := [path for path in models if path.exists()]):
@@ -97,22 +115,36 @@ def train(
     check_writable(*models, report, save_recipe, inputs=(plan.data.path, plan.data.test, recipe, split_file(plan)))
     if report is not None:
         check_report(plan)
-    result, written = learn(plan, out, keep)
-    show_result(result, keep)
+    return plan, out
+
+
+def tell_written(
+    result: Any,
+    out: Path,
+    written: dict[str, Path],
+    keep: str,
+    save_recipe: Path | None,
+    report: Path | None,
+    write_report: Callable[[Path], Path],
+) -> None:
+    """Write the recipe and the report of a training, say what was written, and which commands read it."""
+    from molgraph.base.printable import count
+    from molgraph.cli.show import command, say
+
+    plan = result.recipe
     if keep == "best":
         say(result.choice.sentence, err=True)
     for name, path in written.items():
         say(f"{name} written to {path}", err=True)
-    if (known := result.model.confidence) is not None and known.references is not None:
-        kept = count(len(known.references.smiles), "training molecule")
-        say(f"it holds {kept} with their values, to name the nearest; --private keeps none", "dim", err=True)
+    if kept := result.model.n_kept:
+        say(f"it holds {count(kept, 'training molecule')}, to name the nearest; --private keeps none", "dim", err=True)
     if (former := baseline_file(out)) not in written.values() and former.exists():
         say(f"{former} is the baseline of an earlier training", "yellow", err=True)
     if save_recipe is not None:
-        result.recipe.to_toml(save_recipe)
+        plan.to_toml(save_recipe)
         say(f"recipe written to {save_recipe}", err=True)
     if report is not None:
-        say(f"report written to {result.report(report)}", err=True)
+        say(f"report written to {write_report(report)}", err=True)
     kinds = dict(result.model.columns_read).keys()
     if "graph" not in kinds:  # which no file has
         say("next:", err=True)
@@ -154,12 +186,7 @@ def model_file(out: Path) -> Path:
 
 
 def baseline_file(out: Path) -> Path:
-    """The name of the baseline's file beside a model file.
-
-    Example:
-        >>> baseline_file(Path("runs/assay.mgm")).as_posix()
-        'runs/assay.baseline.mgm'
-    """
+    """The name of the baseline's file beside a model file: ``runs/assay.baseline.mgm`` beside ``runs/assay.mgm``."""
     return out.with_name(f"{out.stem}.baseline.mgm")
 
 
@@ -171,16 +198,21 @@ def learn(plan: RunConfig, out: Path, keep: str = "model") -> tuple[Any, dict[st
     check_keep(plan, keep)
     with resumable(out) as workdir:
         result = api.train(recipe=plan, workdir=workdir)
-        if keep == "baseline" and result.baseline is None:
-            hint = "leave out --keep baseline: the training is kept, and goes on from its end"
-            raise ConflictError("there is no baseline to keep: none was trained for this table", hint=hint)
-        main = {"baseline": result.baseline, "best": result.best_model if keep == "best" else None}.get(keep)
-        save(main or result.model, out)
-        written = {"baseline" if keep == "baseline" else "model": out}
-        if keep == "all" and result.baseline is not None:
-            written["baseline"] = baseline_file(out)
-            save(result.baseline, written["baseline"])
-    return result, written
+        return result, write_models(result, out, keep)
+
+
+def write_models(result: Any, out: Path, keep: str) -> dict[str, Path]:
+    """Write a training's model files, by ``--keep``; the files that were written by what is in them."""
+    if keep == "baseline" and result.baseline is None:
+        hint = "leave out --keep baseline: the training is kept, and goes on from its end"
+        raise ConflictError("there is no baseline to keep: none was trained for this table", hint=hint)
+    main = {"baseline": result.baseline, "best": result.best_model if keep == "best" else None}.get(keep)
+    save(main or result.model, out)
+    written = {"baseline" if keep == "baseline" else "model": out}
+    if keep == "all" and result.baseline is not None:
+        written["baseline"] = baseline_file(out)
+        save(result.baseline, written["baseline"])
+    return written
 
 
 @contextmanager
@@ -193,7 +225,7 @@ def resumable(out: Path) -> Iterator[Path]:
             with steps():
                 yield workdir
         except KeyboardInterrupt as stop:
-            if not any(workdir.rglob("*.ckpt")):
+            if not any(has_progress(workdir)):
                 stop.add_note("before the first step of the training: nothing was kept")
             elif not str(stop):  # between two fits: a fit says it itself
                 stop.add_note(f"kept: {workdir}; the same command goes on from its last checkpoint")
@@ -232,12 +264,18 @@ def working_folder(out: Path) -> Iterator[Path]:
     try:
         yield workdir
     except BaseException:
-        kept = any(workdir.rglob("*.ckpt"))
+        kept = any(has_progress(workdir))
         raise
     finally:
         claims.close()
         if not kept:
             shutil.rmtree(workdir, ignore_errors=True)
+
+
+def has_progress(workdir: Path) -> Iterator[Path]:
+    """The checkpoints and journals in a working folder, from which the same command goes on."""
+    yield from workdir.rglob("*.ckpt")
+    yield from workdir.rglob("*.jsonl")
 
 
 def check_workdir(workdir: Path) -> None:
@@ -248,7 +286,8 @@ def check_workdir(workdir: Path) -> None:
     for path in () if odd else sorted(workdir.rglob("*")):
         name = path.relative_to(workdir).as_posix()
         if path.is_symlink() or not re.fullmatch(
-            rf"{CLAIM}|[0-9a-f]{{16}}(/member-\d+)?(/training\.ckpt(\.tmp)?)?|[0-9a-f]{{16}}/corpus(/.+)?", name
+            rf"{CLAIM}|([0-9a-f]{{16}}/)?\w+\.jsonl|[0-9a-f]{{16}}(/final)?(/member-\d+)?(/training\.ckpt(\.tmp)?)?|[0-9a-f]{{16}}/corpus(/.+)?",
+            name,
         ):
             odd = f"it holds {name}, which is no checkpoint"
             break

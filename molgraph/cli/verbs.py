@@ -23,6 +23,7 @@ class Verb(NamedTuple):
 
 VERBS = (
     Verb("train", TRAIN, "Learn from a table of molecules; compare with a baseline; keep one model file.", "train"),
+    Verb("tune", TRAIN, "Search a method's hyper-parameters out of fold, and train with the best.", "tune"),
     Verb("predict", TRAIN, "Predict the molecules of a file of any size, row for row.", "predict"),
     Verb("pretrain", TRAIN, "Learn an encoder, with or without targets, for train --init.", "pretrain"),
     Verb("finetune", TRAIN, "Train a model that starts from a pretrained encoder.", "finetune"),

@@ -48,6 +48,8 @@ def report_html(
     new_predictions: Prediction | None = None,
     notes: Sequence[str] = (),
     tables: Mapping[str, pd.DataFrame] | None = None,
+    tuning: Mapping[str, Any] | None = None,
+    cv: Mapping[str, Any] | None = None,
 ) -> str:
     """The report as one HTML text that loads nothing from anywhere.
 
@@ -62,6 +64,8 @@ def report_html(
         new_predictions: predictions of molecules without measured values, or None.
         notes: sentences to beware of, shown first.
         tables: further tables by their headings, such as the coverage of intervals.
+        tuning: the content of ``report_trials.trials_section``, where the hyper-parameters were searched.
+        cv: ``title``, ``sentences`` and ``rows`` of a repeated cross-validation, where there was one.
 
     Raises:
         DataError: no predictions, or predictions of other rows than the table's.
@@ -89,6 +93,8 @@ def report_html(
         notes=notes,
         verdicts=verdicts,
         score_tables=score_tables(scores, table, predictions, counts),
+        tuning=tuning,
+        cv=cv,
         details=[target_detail(table, predictions, target, best[target.name]) for target in told],
         learning="" if curves is None or curves.empty else learning(curves, key="learning"),
         tables={heading: plain_table(frame) for heading, frame in (tables or {}).items() if len(frame)},

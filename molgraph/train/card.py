@@ -39,6 +39,7 @@ class ModelCard:
         split, split_hash: the split's splitter and hash.
         classes: plain rows (target, class, train, valid, test) of how many rows each class has.
         scores: plain rows (target, metric, value, part, ...) of how good it was.
+        estimate: where the scores are of a model before this one, in words; empty where they are its own.
         recipe: the whole recipe as plain values.
         created: date in UTC.
         versions: library versions at that time.
@@ -55,6 +56,7 @@ class ModelCard:
     split_hash: str = ""
     classes: tuple[Mapping[str, Any], ...] = ()
     scores: tuple[Mapping[str, Any], ...] = ()
+    estimate: str = ""
     recipe: Mapping[str, Any] = field(default_factory=dict)
     created: str = field(default_factory=now)
     versions: Mapping[str, str] = field(default_factory=library_versions)

@@ -75,17 +75,22 @@ class Model:
         own = getattr(self.method, "coverage", None)
         return self.confidence.coverage if own is None and self.confidence is not None else own
 
+    @property
+    def n_kept(self) -> int:
+        """Training molecules that its file holds, to name the nearest one of a molecule."""
+        return 0 if self.confidence is None or self.confidence.references is None else len(self.confidence.references.y)
+
     def with_coverage(self, coverage: float | None) -> Model:
         """The same model whose intervals hold this share of the values; None for values alone, without a domain.
 
         Raises:
-            BadValueError: no share between 0 and 1. UnsupportedError: the model has no intervals of this kind.
+            UsageError: no share between 0 and 1, or a model without such intervals.
 
         Example:
             >>> import molgraph
             >>> model = molgraph.train("builtin:chembl2321810", model="linear").model
-            >>> wide, narrow = (model.with_coverage(share).predict(["CCO"]).interval for share in (0.9, 0.5))
-            >>> bool(wide[1] - wide[0] > narrow[1] - narrow[0])
+            >>> wide, narrow = (model.with_coverage(share).predict(["CCO"]).interval[1] for share in (0.9, 0.5))
+            >>> bool(wide > narrow)
             True
         """
         made = copy(self)
@@ -95,9 +100,7 @@ class Model:
         if not 0 < coverage < 1:
             raise BadValueError(f"a coverage of {coverage:g} cannot be", hint="a share, such as 0.9")
         if self.confidence is None:
-            hint = (
-                "train it again with a validation part; intervals of --model 'conformal(...)' have that of its training"
-            )
+            hint = "train it again with a validation part; conformal(...) has that of its training"
             raise UnsupportedError("this model has no intervals whose coverage could be chosen", hint=hint)
         made.confidence = replace(self.confidence, coverage=coverage)
         return made
@@ -270,8 +273,8 @@ class Model:
             lines["classes"] = "; ".join(few_lines(pd.DataFrame(list(card.classes))))
         if card.split:
             lines["split"] = f"{card.split} ({card.split_hash[:12]})"
-        if words := geometry_of(self.method):
-            lines["geometry"] = words
+        words = {"estimate": card.estimate, "geometry": geometry_of(self.method)}
+        lines |= {name: text for name, text in words.items() if text}
         lines["standardiser"] = self.standardiser
         if self.feature_names:
             lines["features"] = ", ".join(self.feature_names)

@@ -111,7 +111,14 @@ def test_the_way_to_the_better_one_is_told_unless_it_was_taken(capsys: pytest.Ca
     verdict = SimpleNamespace(sentence="y: random_forest beats dmpnn", detail="", tone="clear")
     forest, graph = SimpleNamespace(name="random_forest"), SimpleNamespace(kind="dmpnn")
     won = SimpleNamespace(
-        test=[], scores=[], verdicts=[verdict], baseline=forest, model=graph, best={"y": "random_forest"}, gaps=()
+        test=[],
+        scores=[],
+        verdicts=[verdict],
+        baseline=forest,
+        model=graph,
+        best={"y": "random_forest"},
+        cv=None,
+        gaps=(),
     )
     for keep in ("all", "model", "best", "baseline"):
         show_result(won, keep)

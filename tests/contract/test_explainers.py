@@ -12,7 +12,7 @@ from molgraph.train.model import Model
 from tests.tiny import series
 
 #: a model that an explainer refuses, where it reads the network ``gin``
-REFUSED = {"occlusion": "random_forest", "infill": "ngram"}
+REFUSED = {"occlusion": "random_forest", "infill": "ngram", "coupling": "random_forest"}
 SMILES = ["CC(=O)Nc1ccccc1Cl", "C(C", "C", "Clc1ccccc1NC(C)=O"]
 
 

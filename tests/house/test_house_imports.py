@@ -64,7 +64,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "h11": ("serve/*.py",),
     "uvicorn": ("serve/*.py",),
     "ray": ("evaluate/benchmark/engine_ray.py",),
-    "optuna": ("evaluate/benchmark/search.py",),
+    "optuna": ("evaluate/trials.py",),
 }
 LATE = (
     "ase",

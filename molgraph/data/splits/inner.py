@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from molgraph.base.errors import MolgraphError
 from molgraph.base.registry import get
+from molgraph.base.seeds import derive
 from molgraph.data.splits import Split, kfold, split_table
 from molgraph.data.splits.splitter import Splitter
 from molgraph.data.table import Table
 
 SCAFFOLDS = "scaffold/balanced"  # follows the scaffold splits of others, which make their parts themselves
 RANDOM = "random"
+STOPPING_SHARE = 0.1  # of the training rows, for methods that stop early by them
 
 
 def inner_splitter(outer: Split) -> str:
@@ -59,3 +61,9 @@ def inner_splits(
             if splitter == RANDOM:
                 raise
     raise AssertionError("one of both returns or raises")
+
+
+def stopping_rows(train: Table, outer: Split, seed: int) -> tuple[Table, Table]:
+    """A tenth of the training rows to stop early by, divided off as ``outer`` divided the table; the others first."""
+    (cut,) = inner_splits(train, outer, derive(seed, "valid") % 2**32, share=STOPPING_SHARE, part="valid")
+    return train.take(cut.train), train.take(cut.valid)

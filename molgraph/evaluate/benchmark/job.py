@@ -15,18 +15,16 @@ from molgraph.base.contracts import Generator, Trainable
 from molgraph.base.errors import UnknownNameError, nearest
 from molgraph.base.parameters import check_params
 from molgraph.base.registry import get
-from molgraph.base.seeds import derive
 from molgraph.base.version import package_versions
 from molgraph.data.sides import Side, sides_of
 from molgraph.data.splits import Split
-from molgraph.data.splits.inner import inner_splits, inner_splitter
+from molgraph.data.splits.inner import inner_splitter, stopping_rows
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.recipe import BenchMethod, Budget, Generation, RunSection
 
 CPU = (None, "cpu")
 _MODELS = ("torch", "rdkit", "lightning", "xgboost", "xgboost-cpu", "catboost", "gpytorch", "optuna")
 PACKAGES = ["numpy", "pandas", "scikit-learn", *_MODELS]
-VALID_SHARE = 0.1  # of the training rows, for methods that stop early by them
 
 
 @dataclass(frozen=True)
@@ -96,8 +94,7 @@ class Job:
             method.fit(self.given(train))
             return
         if valid is None or not len(valid):
-            (cut,) = inner_splits(train, outer, derive(seed, "valid") % 2**32, share=VALID_SHARE, part="valid")
-            train, valid = train.take(cut.train), train.take(cut.valid)
+            train, valid = stopping_rows(train, outer, seed)
         method.fit(self.given(train), self.given(valid))
 
 

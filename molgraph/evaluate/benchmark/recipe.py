@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from molgraph.base.errors import nearest
-from molgraph.base.recipe_keys import SPLITTER, NotNegative, Positive
+from molgraph.base.recipe_keys import NotNegative, Positive
 from molgraph.base.registry import full_name
+from molgraph.base.split_keys import SPLITTER
 from molgraph.base.toml_config import Section, read_toml, write_toml
 
 

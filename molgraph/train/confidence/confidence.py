@@ -88,6 +88,13 @@ class Confidence:
         limits = np.ones(2) if near is None else _limits(near, _errors(targets, table.y[use], own))
         return cls(targets, intervals, references, limits)
 
+    def with_molecules(self, table: Table) -> Self:
+        """The same for a model that learnt from other rows too, whose molecules are kept in the place of those here."""
+        if self.references is None:
+            return self
+        bits, rows = fingerprints(table)
+        return replace(self, references=References.of(table.take(rows), bits))
+
     def extend(self, prediction: Prediction, table: Table, *, refuse: bool = True) -> Prediction:
         """The prediction with intervals, sets, grade and nearest molecule, each where it has none of its own.
 
