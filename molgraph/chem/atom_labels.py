@@ -104,5 +104,5 @@ def atom_labels(mols: Sequence[Chem.Mol]) -> AtomLabels:
             kept.setdefault(has.tobytes(), (has, name, Chem.MolToSmarts(query), words))
     columns = [*kept.values()]
     has = np.array([each[0] for each in columns], dtype=bool).reshape(len(columns), start[-1]).T
-    names, smarts, words = (tuple(each[i] for each in columns) for i in (1, 2, 3))
-    return AtomLabels(np.ascontiguousarray(has), names, smarts, words, start[:-1])
+    names, smarts, phrases = (tuple(str(each[i]) for each in columns) for i in (1, 2, 3))
+    return AtomLabels(np.ascontiguousarray(has), names, smarts, phrases, start[:-1])
