@@ -68,3 +68,13 @@ def paired_bars(
     axes.invert_yaxis()
     figure.legend(loc="outside upper center", ncols=3)
     return save(figure, form)
+
+
+def rise_points(expected: Sequence[float], measured: Sequence[float], names: tuple[str, str], form: str) -> bytes:
+    """A point for each molecule: how far a step for one model raises another, to first order and measured."""
+    figure = Figure(figsize=(4.6, 4.2), layout="constrained")
+    axes = figure.subplots()
+    axes.axline((0, 0), slope=1, **DASHED)
+    axes.plot(expected, measured, "o", color=COLOURS[0], alpha=0.6, markersize=4)
+    axes.set(xlabel=f"rise of {names[1]} expected of a step for {names[0]}", ylabel="measured")
+    return save(figure, form)
