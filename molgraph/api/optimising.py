@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from molgraph.base.errors import BadValueError, EmptyError, MissingOptionError, 
 from molgraph.chem.identity import canonical_smiles
 from molgraph.data.read import read_table
 from molgraph.data.table import Table
+from molgraph.generate.auto_control import choose_control, is_auto
 from molgraph.generate.control import judge, make_control
 from molgraph.generate.known import read_known, value_known
 from molgraph.generate.optimised import Optimised, annotated, best_so_far, ranked, rows_of, shapes_of
@@ -97,6 +99,8 @@ def optimise(
             model is not trusted.
         control: a second opinion that the search does not see: a model (``.mgm``), or a table with the target of the
             oracle's model, on whose molecules a random forest is trained but for those that the model learnt from.
+            ``"auto"`` trains several methods on ``known`` or ``reference``, ``"auto(a.mgm, b.mgm)"`` takes these: the
+            one that is least aligned with the oracle's model is the control.
         compare: also sample as many molecules without learning, for comparison.
         reward: terms that the search sees added to the scores, joined by ``+``, such as ``"scaffold-filter"``;
             ``molgraph.names("reward")``. What is kept and printed stays the oracle's.
@@ -150,7 +154,9 @@ def optimise(
     how: dict[str, Any] = {"standardiser": preset, "batch": batch, "diversity": diversity, "seed": seed}
     before = {} if generator is None else generator.get_params()
     calls = make_calls(total, budget, journal=journal, seconds=seconds)
-    second = None if control is None else make_control(control, total, seed)
+    table = reference if known is None else known
+    make = partial(choose_control, table=table) if is_auto(control) else make_control
+    second = None if control is None else make(control, total, seed=seed)
     curves, interrupted = {}, False
     kept = ExitStack()
     try:

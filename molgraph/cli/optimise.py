@@ -36,7 +36,9 @@ def optimise(
     max_distance: Annotated[float | None, option("D", "Largest 1 - similarity to the nearest of them.")] = None,
     control: Annotated[
         str | None,
-        option("FILE", "A second opinion: a .mgm model or a table, of molecules that the oracle's has not seen."),
+        option(
+            "FILE", "A second opinion: a .mgm model, a table that the oracle's has not seen, auto, auto(FILE, FILE)."
+        ),
     ] = None,
     compare: Annotated[
         bool, typer.Option("--compare/--no-compare", help="Sample with as many calls, for comparison.")
@@ -72,11 +74,14 @@ def optimise(
     Each call is kept beside the results until the search ends: the same
     command goes on after a kill, another search or seed by the same oracle
     makes none of them again. Molecules with measured values (--known) cost
-    no calls. Look at --control before you believe gains.
+    no calls. Look at --control before you believe gains: auto chooses, of
+    methods that learn from --reference or of several models, the one that is
+    least aligned with the oracle's model, and so shares the fewest errors.
 
     Examples:
         molgraph optimise --search graph-ga --oracle qed --budget 600 -o found.csv
         molgraph optimise jtvae.mgm --oracle "assay.mgm,sa<4" --control other_lab.csv --report page.html
+        molgraph optimise --search graph-ga --oracle assay.mgm --control auto --reference other_lab.csv
         molgraph optimise jtvae.mgm --oracle penalized_logp --start "CCOc1ccccc1" --similarity 0.4
         molgraph optimise jtvae.mgm --oracle qed --search "bayes(restarts=32)"
         molgraph optimise --search reinvent --oracle assay.mgm --scaffold "c1ccc([*:1])cc1"

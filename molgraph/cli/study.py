@@ -49,6 +49,9 @@ def study(
         molgraph study "xray(splits=random+scaffold/balanced)" dataset:bbbp
         molgraph study "temperature-sweep(n=500)" -m gen.mgm -o frontier.png
         molgraph study pair-bias dataset:davis -m dmpnn+deepdta
+        molgraph study units -m encoder.mgm -o units.csv
+        molgraph study messages dataset:esol -m dmpnn -o messages.csv
+        molgraph study "alignment(other=control.mgm)" dataset:esol -m oracle.mgm
         molgraph study expressivity dataset:esol -m gin -o diameters.png
         molgraph study "untrained-prior(steps=200)" profile.csv --sequence residue -t hydropathy
     """

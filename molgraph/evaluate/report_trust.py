@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -51,4 +51,30 @@ def benchmark_bars(frame: pd.DataFrame, guess: float, form: str) -> bytes:
     axes.invert_yaxis()
     axes.set(xlim=(0, 1), xlabel="share of the items")
     figure.legend(loc="outside upper center", ncols=3)
+    return save(figure, form)
+
+
+def paired_bars(
+    names: Sequence[str], series: Mapping[str, Sequence[float]], label: str, form: str, line: float | None = None
+) -> bytes:
+    """A bar for each name and series, side by side, the first name on top; with a dashed line at a value."""
+    figure = Figure(figsize=(6.5, 0.9 + (0.14 + 0.14 * len(series)) * max(len(names), 1)), layout="constrained")
+    axes, at, height = figure.subplots(), np.arange(len(names)), 0.8 / len(series)
+    for i, (colour, (words, values)) in enumerate(zip(COLOURS, series.items(), strict=False)):
+        axes.barh(at + (i - (len(series) - 1) / 2) * height, values, height, color=colour, label=words)
+    if line is not None:
+        axes.axvline(line, **DASHED)
+    axes.set(yticks=at, yticklabels=names, xlabel=label)
+    axes.invert_yaxis()
+    figure.legend(loc="outside upper center", ncols=3)
+    return save(figure, form)
+
+
+def rise_points(expected: Sequence[float], measured: Sequence[float], names: tuple[str, str], form: str) -> bytes:
+    """A point for each molecule: how far a step for one model raises another, to first order and measured."""
+    figure = Figure(figsize=(4.6, 4.2), layout="constrained")
+    axes = figure.subplots()
+    axes.axline((0, 0), slope=1, **DASHED)
+    axes.plot(expected, measured, "o", color=COLOURS[0], alpha=0.6, markersize=4)
+    axes.set(xlabel=f"rise of {names[1]} expected of a step for {names[0]}", ylabel="measured")
     return save(figure, form)

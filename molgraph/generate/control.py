@@ -41,23 +41,21 @@ class Control:
     independent: bool
 
 
-def make_control(control: Any, oracle: Combined, seed: int = 0) -> Control:
-    """A model or its file as it is; of a table, a random forest on the rows that the oracle's models did not learn.
+def make_control(control: Any, oracle: Combined, seed: int = 0, method: str = "random_forest") -> Control:
+    """A model or its file as it is; of a table, a method fitted to the rows that the oracle's models did not learn.
 
-    Where a model does not know what it learnt from, the forest learns from a random half of the table.
+    Where a model does not know what it learnt from, the method learns from a random half of the table.
 
     Args:
         control: a model, a ``.mgm`` file with or without ``#TARGET``, or a table with the target of the oracle's model.
         oracle: whose property models must not have learnt from the same molecules.
-        seed: of the forest and of the half.
+        seed: of the fit and of the half.
+        method: a registered one, fitted to a table.
 
     Raises:
         UsageError: a table for an oracle without a property model. DataError: too few rows are left.
     """
-    asked = [term.oracle for term in oracle.terms if isinstance(term.oracle, ModelOracle)]
-    known = [each.model.trained_on for each in asked if each.model.trained_on is not None]
-    whole = len(known) == len(asked)
-    learnt = np.unique(np.concatenate([*known, np.zeros(0, dtype=np.uint64)]))
+    asked, learnt, whole = _learnt(oracle)
     if isinstance(control, Model) or str(control).partition("#")[0].endswith(".mgm"):
         second = ModelOracle(control if isinstance(control, Model) else str(control))
         own = second.model.trained_on
@@ -70,6 +68,20 @@ def make_control(control: Any, oracle: Combined, seed: int = 0) -> Control:
         if both > SHARED * len(own):
             words += ": it may share the oracle's errors"
         return Control(second, words if asked else "", both <= SHARED * len(own))
+    table, words = rows_for_control(control, oracle, seed)
+    made: Method = get("method", method)()
+    made.set_params(**({"seed": seed} if "seed" in made.param_names() else {}))
+    fitted = made.fit(standardise(table, "standard"))
+    return Control(ModelOracle(Model(fitted, targets=table.row_targets[:1])), words, whole)
+
+
+def rows_for_control(control: Any, oracle: Combined, seed: int = 0) -> tuple[Table, str]:
+    """The labelled rows of a table from which a control may learn, and a sentence about them.
+
+    Raises:
+        UsageError: an oracle without a property model, or a table without a target. DataError: fewer than 20 rows.
+    """
+    asked, learnt, whole = _learnt(oracle)
     if not asked:
         raise UnsupportedError(
             f"the oracle {oracle.words} asks no property model, whose errors a control trained on a table shows",
@@ -94,10 +106,14 @@ def make_control(control: Any, oracle: Combined, seed: int = 0) -> Control:
             + (": the oracle's model learnt from the others" if whole else ""),
             hint=f"give a table with {FEWEST} others or more, or train the oracle's model on a part of this one",
         )
-    method: Method = get("method", "random_forest")()
-    method.set_params(**({"seed": seed} if "seed" in method.param_names() else {}))
-    fitted = method.fit(standardise(table.take(left), "standard"))
-    return Control(ModelOracle(Model(fitted, targets=table.row_targets[:1])), words, whole)
+    return table.take(left), words
+
+
+def _learnt(oracle: Combined) -> tuple[list[ModelOracle], np.ndarray, bool]:
+    """The property models of an oracle, hashes of what they learnt from, and whether all of them know."""
+    asked = [term.oracle for term in oracle.terms if isinstance(term.oracle, ModelOracle)]
+    known = [each.model.trained_on for each in asked if each.model.trained_on is not None]
+    return asked, np.unique(np.concatenate([*known, np.zeros(0, dtype=np.uint64)])), len(known) == len(asked)
 
 
 @dataclass(frozen=True)

@@ -86,11 +86,11 @@ class DMPNN(AtomEncoder):
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the relations ahead."""
-        _ = self._rounds(batch), relations.members(batch, "bond")
+        _ = self.rounds_of(batch), relations.members(batch, "bond")
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states, from the bonds that arrive at them."""
-        given, in_graph = self._rounds(batch), relations.members(batch, "bond")
+        given, in_graph = self.rounds_of(batch), relations.members(batch, "bond")
         first, *norms, last = self.norms
         h0 = self.w_i(given.source_atoms, given.bonds)  # equation 1
         h = self.activation(first(h0, in_graph))
@@ -101,5 +101,6 @@ class DMPNN(AtomEncoder):
         h = self.dropout(self.activation(last(h, given.readout)))
         return SharedStates(h, given.readout, given.every_atom)
 
-    def _rounds(self, batch: GraphBatch) -> BondRounds:
+    def rounds_of(self, batch: GraphBatch) -> BondRounds:
+        """The rows of each round of messages between directed bonds."""
         return bond_rounds(batch, self.depth, distinct=self.shares_rows)

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import molgraph
-from molgraph.base.errors import DataError, UnsupportedError
+from molgraph.base.errors import DataError, MissingOptionError, UnsupportedError
 from molgraph.base.registry import get
 from molgraph.data.sources import builtin
-from molgraph.generate import control
+from molgraph.generate import auto_control, control
 from molgraph.generate.control import judge, make_control
 from molgraph.generate.optimised import ranked, rows_of
 from molgraph.generate.oracles.combined import Combined
@@ -92,3 +92,22 @@ def test_a_table_controls_property_models_alone() -> None:
     for words in ("qed", "qed,sa<4"):
         with pytest.raises(UnsupportedError, match=words):
             make_control(frame, read_oracle(words))
+
+
+def test_auto_is_the_least_aligned_of_the_methods_that_predict_well(
+    objective: Combined, assay: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auto_control, "METHODS", ("knn", "linear"))
+    monkeypatch.setattr(auto_control, "WORSE", 2.0)
+    table = builtin.chembl2321810().take(np.arange(100, 220))
+    found = auto_control.choose_control("auto", objective, table)
+    assert found.independent and "the control is linear, whose" in found.note and "knn" in found.note
+    with pytest.raises(MissingOptionError, match="fits methods to a table"):
+        auto_control.choose_control("auto", objective)
+    with pytest.raises(UnsupportedError, match="asks no property model"):
+        auto_control.choose_control("auto", read_oracle("qed"), table)
+    data = pd.DataFrame({"smiles": table.smiles, "pActivity": np.asarray(table.y)[:, 0]})
+    data.to_csv(tmp_path / "other.csv", index=False)
+    how = {"search": "graph-ga", "budget": 30, "compare": False, "reference": str(tmp_path / "other.csv")}
+    best = molgraph.optimise(oracle=str(assay), control="auto", **how)
+    assert np.isfinite(best.frame["control"]).any() and any("least aligned" in note for note in best.notes)

@@ -11,19 +11,16 @@ import pandas as pd
 import torch
 from sklearn.linear_model import RidgeCV
 
-from molgraph.base.errors import EmptyError, UnsupportedError
-from molgraph.base.parts import read_part
 from molgraph.base.ranges import LARGEST, Range
-from molgraph.base.registry import names, register
+from molgraph.base.registry import register
 from molgraph.base.seeds import derive, generator
 from molgraph.base.systems import SystemCard
 from molgraph.chem.concepts import concepts
-from molgraph.chem.smiles import parse_smiles
 from molgraph.data.batch import collate
-from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
 from molgraph.nn.encoder import Encoder
 from molgraph.nn.head import Head
+from molgraph.study.graph_subject import graph_subject
 from molgraph.study.study import SECONDS, Control, Findings, Study, Subject
 from molgraph.train.inputs import Input, graph_of_rows, input_graphs
 from molgraph.train.method import GraphMethod
@@ -141,7 +138,8 @@ class ProbesStudy(Study):
     def run(self, subject: Subject, *, seed: int = 0, seconds: float = SECONDS) -> Findings:
         """Probe both networks."""
         end = time.process_time() + seconds
-        method, table, mols = self._prepare(subject, seed)
+        how: dict[str, Any] = {"what": "probes", "most": self.most, "least": LEAST, "share": TRAIN}
+        method, table, mols = graph_subject(subject, **how, seed=seed)
         network, inputs = method.ready().network, method.graph_inputs()
         with torch_settings(1, derive(seed, "untrained")):
             fresh: Encoder = network.makers[0]().eval()
@@ -187,24 +185,3 @@ class ProbesStudy(Study):
 
     def _probe(self, x: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:
         return decodability(x if self.linear else x[:, :0], y, seed)
-
-    def _prepare(self, subject: Subject, seed: int) -> tuple[GraphMethod, Table, list[Any]]:
-        """A fitted graph method, readable rows as it reads them, and their molecules."""
-        name, table = subject.model, subject.table()
-        named = isinstance(name, str) and read_part(name).name in names("encoder")
-        model = None if named else subject.fitted()
-        method = subject.make() if model is None else model.method
-        if not isinstance(method, GraphMethod) or (model and model.columns_read[1:]):
-            words = f"probes read the layers of a graph network of molecules, and {name} is none"
-            raise UnsupportedError(words, hint="name one: -m gin, or the file of one")
-        table = standardise(table, "standard" if model is None else model.standardiser)
-        texts = [str(text) for text in table.smiles]
-        mols = [parse_smiles(text)[0] if fine else None for text, fine in zip(texts, table.ok, strict=True)]
-        rows = generator(seed, "rows").permutation([i for i, mol in enumerate(mols) if mol is not None])[: self.most]
-        if len(rows) < LEAST:
-            words = f"probes need {LEAST} molecules that can be read, the table has {len(rows)}"
-            raise EmptyError(words, hint="give more rows")
-        if model is None:
-            order = generator(seed, "probe").permutation(len(rows))
-            method.set_params(threads=1, seed=seed).fit(table.take(rows[order[: round(TRAIN * len(rows))]]))
-        return method, table.take(rows), [mol for mol in (mols[i] for i in rows) if mol is not None]
