@@ -50,6 +50,7 @@ def study(
         molgraph study "temperature-sweep(n=500)" -m gen.mgm -o frontier.png
         molgraph study pair-bias dataset:davis -m dmpnn+deepdta
         molgraph study expressivity dataset:esol -m gin -o diameters.png
+        molgraph study open-set assay.csv -t mechanism:multiclass -m dmpnn
         molgraph study "untrained-prior(steps=200)" profile.csv --sequence residue -t hydropathy
     """
     check_writable(out, inputs=[each for each in (data, model) if each is not None])
