@@ -53,6 +53,7 @@ def study(
         molgraph study messages dataset:esol -m dmpnn -o messages.csv
         molgraph study "alignment(other=control.mgm)" dataset:esol -m oracle.mgm
         molgraph study expressivity dataset:esol -m gin -o diameters.png
+        molgraph study open-set assay.csv -t mechanism:multiclass -m dmpnn
         molgraph study "untrained-prior(steps=200)" profile.csv --sequence residue -t hydropathy
     """
     check_writable(out, inputs=[each for each in (data, model) if each is not None])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, NamedTuple, Self
@@ -17,7 +17,7 @@ from molgraph.base.progress import bar
 from molgraph.base.ranges import Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
-from molgraph.chem.tokens import is_vocabulary
+from molgraph.chem.tokens import is_vocabulary, tokens_of
 from molgraph.data.table import Table
 from molgraph.generate.smiles_tokens import learnable_texts
 from molgraph.train.archive import refused
@@ -116,6 +116,34 @@ class NgramGenerator(Generator):
                     texts.append("".join(self.vocabulary[code - 1] for code in walk))
                 line.advance(len(texts))
                 yield texts
+
+    def log_prob(self, smiles: Sequence[str]) -> np.ndarray:
+        """float64 [n], the log-probability of each SMILES as it is written, its end included, whatever the temperature.
+
+        NaN where it has an n-gram that the corpus has not, or more than ``max_length`` tokens.
+
+        Example:
+            >>> from molgraph.data.table import make_table
+            >>> NgramGenerator(order=2).fit(make_table(["CCO", "CO"])).log_prob(["CO", "N"]).round(3).tolist()
+            [-0.405, nan]
+        """
+        automaton = self.ready()
+        place = {token: i for i, token in enumerate(self.vocabulary, 1)}
+        return np.array([self._log_prob(automaton, place, tokens_of(text)) for text in smiles], dtype=np.float64)
+
+    def _log_prob(self, automaton: Automaton, place: Mapping[str, int], tokens: Sequence[str]) -> float:
+        offsets, token, counts, after = automaton
+        if len(tokens) > self.max_length:
+            return np.nan
+        context, total = 0, 0.0
+        for code in [*(place.get(each, -1) for each in tokens), EDGE]:
+            start, end = offsets[context], offsets[context + 1]
+            gram = start + np.searchsorted(token[start:end], code)
+            if gram == end or token[gram] != code:
+                return np.nan
+            total += float(np.log(counts[gram] / counts[start:end].sum()))
+            context = after[gram]
+        return total
 
     def ready(self) -> Automaton:
         """What was learned; raises ``NotFittedError`` before ``fit``."""

@@ -145,11 +145,12 @@ class Study(ABC):
 
     ``needs``: ``data``, ``model`` (a name, of which fresh methods are made), ``graph_model`` (one of an encoder) or
     ``fitted`` (a model's file).
-    ``reads``: rows of trials: ``molecules``, ``pairs`` of a molecule and a protein, frames of a ``trajectory``,
-    ``vectors`` with their molecules (or molecules with the file of their encoder), ``texts`` of a language model.
+    ``reads``: rows of trials: ``molecules``, molecules of ``classes``, ``pairs`` of a molecule and a protein, frames of
+    a ``trajectory``, ``vectors`` with their molecules (or molecules with the file of their encoder), ``texts`` of a
+    language model.
     """
 
-    reads: Literal["molecules", "pairs", "trajectory", "vectors", "texts"] = "molecules"
+    reads: Literal["molecules", "classes", "pairs", "trajectory", "vectors", "texts"] = "molecules"
     needs: tuple[Literal["data", "model", "graph_model", "fitted"], ...] = ("data",)
     small: Mapping[str, Any] = MappingProxyType({})
 

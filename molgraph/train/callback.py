@@ -45,6 +45,7 @@ class Callback(nn.Module):
     needs_start: bool = False
     changes_training: bool = True
     needs_layers: bool = False
+    classes_only: bool = False
     arrays: tuple[str, ...] = ()
 
     def begin(self, network: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 
 import molgraph
 from molgraph.base.contracts import State
+from molgraph.base.parts import part_names
 from molgraph.base.registry import entry, get, names
+from molgraph.base.table import Table, Target
 from molgraph.train.callback import Callback
 from molgraph.train.method import GraphMethod
 from molgraph.train.objective import StepState
@@ -37,13 +40,23 @@ def start(name: str, starts: dict[str, str]) -> str:
 
 def fine_tuned(callback: str | None, start: str, workdir: Path | None = None, **params: Any) -> GraphMethod:
     how: dict[str, Any] = {"encoder": Path(start).stem, "threads": 1, "epochs": 4, "checkpoint_seconds": 0.0}
+    classes = params.pop("classes", any(get("callback", each).classes_only for each in part_names(callback or "")))
     method = small(**{**how, "init": start, "callback": callback, **params})
-    return method.fit(series(32), series(16, 100), workdir=workdir)
+    rows = [labelled(each, classes=classes) for each in (series(32), series(16, 100))]
+    return method.fit(rows[0], rows[1], workdir=workdir)
+
+
+def labelled(table: Table, *, classes: bool) -> Table:
+    """The table as it is, or with the label whether its value is above the median."""
+    if not classes:
+        return table
+    y = (table.y > np.median(table.y)).astype(float)
+    return replace(table, targets=(Target("above", "binary"),), y=y)
 
 
 @cache
-def plain(start: str) -> dict[str, np.ndarray]:
-    return weights_of(fine_tuned(None, start))
+def plain(start: str, classes: bool) -> dict[str, np.ndarray]:
+    return weights_of(fine_tuned(None, start, classes=classes))
 
 
 @pytest.mark.parametrize("name", names("callback"))
@@ -55,7 +68,10 @@ class TestEveryCallback:
     def test_changes_training_and_the_same_seed_gives_the_same_weights(self, name: str, start: str) -> None:
         one, two = (fine_tuned(name, start) for _ in range(2))
         assert same_bits(weights_of(one), weights_of(two))
-        assert same_bits(weights_of(one), plain(start)) != get("callback", name).changes_training
+        assert (
+            same_bits(weights_of(one), plain(start, get("callback", name).classes_only))
+            != get("callback", name).changes_training
+        )
         assert one.curves is not None and np.isfinite(one.curves.to_numpy()).all()
         assert all(value.requires_grad for value in one.ready().network.parameters()), "it can be trained again"
 
@@ -80,9 +96,13 @@ class TestEveryCallback:
 
     def test_stacks_with_another(self, name: str, start: str) -> None:
         other = next(each for each in ("l2-sp(alpha=10)", "lp-ft") if not each.startswith(name))
-        both = weights_of(fine_tuned(f"{name}+{other}", start))
+        classes = get("callback", name).classes_only
+        both = weights_of(fine_tuned(f"{name}+{other}", start, classes=classes))
         assert not same_bits(both, weights_of(fine_tuned(name, start)))
-        assert same_bits(both, weights_of(fine_tuned(other, start))) != get("callback", name).changes_training
+        assert (
+            same_bits(both, weights_of(fine_tuned(other, start, classes=classes)))
+            != get("callback", name).changes_training
+        )
 
     def test_what_it_taught_is_kept(self, name: str, start: str) -> None:
         fitted = fine_tuned(name, start)

@@ -46,6 +46,11 @@ def vectors() -> pd.DataFrame:
     return pd.DataFrame({"smiles": TABLE.smiles, **columns})
 
 
+def classes() -> pd.DataFrame:
+    """The molecules, each with one of four classes."""
+    return pd.DataFrame({"smiles": TABLE.smiles, "kind": ["abcd"[i % 4] for i in range(len(TABLE))]})
+
+
 SMALL = "dmpnn(d_hidden=16)+deepdta(d_embed=8, n_filters=8)"
 
 
@@ -60,8 +65,9 @@ def findings(name: str, generator: Model, trajectory: Path) -> Findings:
         return study.run(Subject(pairs(), SMALL, {"sequence": "sequence", "targets": ["y"]}))
     if study.reads == "texts":
         return study.run(Subject(None, Model(tiny_language(), targets=())))
-    data = {"molecules": TABLE, "trajectory": trajectory, "vectors": vectors()}[study.reads]
-    return study.run(Subject(data, next((model[n] for n in study.needs if n in model), None)))
+    data = {"molecules": TABLE, "classes": classes(), "trajectory": trajectory, "vectors": vectors()}[study.reads]
+    columns = {"targets": ["kind:multiclass"]} if study.reads == "classes" else {}
+    return study.run(Subject(data, next((model[n] for n in study.needs if n in model), None), columns))
 
 
 @pytest.mark.parametrize("name", names("study"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from jaxtyping import UInt8
@@ -15,29 +15,33 @@ from molgraph.base.registry import get
 
 BITS = 2048
 Prints = UInt8[np.ndarray, "n 2048"]
+Reads = Literal["fingerprints", "smiles", "logits"]
 
 
 class Domain(ABC):
     """The base class of domain scores, registered with ``@register("domain", name)``; settings are keyword arguments.
 
+    ``reads``: what ``x`` is: Morgan ``fingerprints`` of radius 2, uint8 [n, 2048] of 0 and 1; ``smiles``, an object
+    array [n] of texts; or the ``logits`` of the wrapped model (``molgraph.trust.logits.Logits``).
     ``learns``: names of the arrays that ``fit`` learns, which are ``learned`` and kept in the model file. ``seed``: of
     whatever is drawn, set by the wrapper that holds it.
     """
 
+    reads: ClassVar[Reads] = "fingerprints"
     learns: tuple[str, ...] = ()
     small: Mapping[str, Any] = MappingProxyType({})
     seed: int = 0
 
     @abstractmethod
-    def fit(self, x: Prints) -> Self:
+    def fit(self, x: Any) -> Self:
         """Learn from the training molecules.
 
         Args:
-            x: uint8 [n, 2048], 0 or 1, Morgan fingerprints of radius 2.
+            x: as ``reads`` says.
         """
 
     @abstractmethod
-    def score(self, x: Prints) -> np.ndarray:
+    def score(self, x: Any) -> np.ndarray:
         """float64 [n], greater for molecules that are farther from the training molecules."""
 
     @abstractmethod
