@@ -27,6 +27,7 @@ from molgraph.api.baselines import (
     model_of,
     run_methods,
 )
+from molgraph.api.censoring import learning_limits
 from molgraph.api.check_config import as_its_start, recipe_of, with_start
 from molgraph.api.helpers import check_helpers, helped_parts, split_helpers
 from molgraph.api.results import TrainingResult
@@ -120,6 +121,8 @@ def train(
         )
     started = time.perf_counter()
     method = method_of(config)  # what it refuses is refused before an hour of reading
+    if config.data.qualifiers == "learn":
+        config, method = learning_limits(config, method)
     if unlabelled is not None or config.data.unlabelled is not None:
         check_unlabelled(config, method)
     if config.data.features and not all(part.reads_features for part in method.innermost):

@@ -74,15 +74,16 @@ class Trainable(ABC):
     ``run_only``: parameters of the machine at hand, whose values in a model file are dropped on load. ``members``: the
     methods whose predictions it combines. ``curves``: losses by epoch after ``fit``, where it has epochs.
     ``n_learned``: after ``fit`` how many rows of both tables were learned from, where that is not all that were given.
-    ``reads_features``: whether it reads a table's columns of features. ``small``: hyper-parameters of one that fits in
-    a blink, for trials. ``older``: names that were hyper-parameters and are settings of a part now: its kind, and the
-    hyper-parameter that names it (``base.parts.with_older``).
+    ``learns_limits``: whether it learns ``Table.limits``. ``reads_features``: whether it reads a table's features.
+    ``small``: hyper-parameters of one that fits in a blink, for trials. ``older``: names that were hyper-parameters and
+    are settings of a part now: its kind, and the hyper-parameter that names it (``base.parts.with_older``).
     """
 
     name: str = ""
     notes: tuple[str, ...] = ()
     uses_valid: bool = False
     reads_features: bool = True
+    learns_limits: bool = False
     gradient_descent: bool = False
     needs: tuple[str, ...] = ()
     run_only: tuple[str, ...] = RUN_ONLY

@@ -47,7 +47,10 @@ Unit: TypeAlias = Annotated[
     str | None, option("UNIT", "Bring values (251 nM, or a column units) to this unit.", "--unit")
 ]
 Qualifiers: TypeAlias = Annotated[
-    str | None, option("refuse|drop|strip", "Labels such as >8.0: left out, or read as 8.0.", "--qualifiers")
+    str | None,
+    option(
+        "refuse|drop|strip|learn", "Labels such as >8.0: left out, read as 8.0, or judged as limits.", "--qualifiers"
+    ),
 ]
 Device: TypeAlias = Annotated[str | None, option("NAME", "cpu, cuda or auto; cpu if not given.")]
 Threads: TypeAlias = Annotated[int | None, option("N", "CPU threads; all if not given.")]

@@ -18,7 +18,7 @@ WORDS = {
     **dict.fromkeys(("true", "yes", "active", "positive", "toxic", "t", "y", "pos"), "1"),
     **dict.fromkeys(("false", "no", "inactive", "negative", "nontoxic", "non-toxic", "f", "n", "neg"), "0"),
 }
-QUALIFIERS = ("refuse", "drop", "strip")
+QUALIFIERS = ("refuse", "drop", "strip", "learn")
 PLAIN, COMMA, THOUSANDS = "number", "decimal comma", "thousands"
 QUALIFIER, UNIT, OTHER = "qualifier", "unit", "not a number"
 TWO_UNITS = "two units"  # one in the cell, another in the column of units
@@ -52,7 +52,8 @@ class Reading:
 
     Args:
         decimal: ``,`` or ``.``, the decimal sign; None reads commas where a whole column leaves no doubt.
-        qualifiers: what becomes of ``>8.0``: ``refuse`` it, ``drop`` the label, or ``strip`` the sign.
+        qualifiers: what becomes of ``>8.0``: ``refuse`` it, ``drop`` the label, ``strip`` the sign, or ``learn`` that
+            the value is beyond.
         unit: what all values are brought to, such as ``nM``; None refuses cells with units.
         lenient: whether cells that cannot be read become missing and are listed, instead of an error.
     """
@@ -117,6 +118,16 @@ def read_cell(text: str) -> CellText:
         return CellText(OTHER)
     cell = CellText(PLAIN, found["number"], "" if qualifier == "=" else qualifier, unit)
     return cell._replace(kind=QUALIFIER if cell.qualifier else UNIT if unit else cell.comma or PLAIN)
+
+
+def side_of(qualifier: str) -> int:
+    """1 for a value that lies above the number, -1 for one below, 0 for about it.
+
+    Example:
+        >>> [side_of(sign) for sign in (">", "<=", "~")]
+        [1, -1, 0]
+    """
+    return 1 if qualifier[:1] in (">", "≥") else -1 if qualifier[:1] in ("<", "≤") else 0
 
 
 def plain_unit(text: str) -> str:

@@ -95,8 +95,9 @@ def report_html(
 
 
 def _summary(table: Table, predictions: Mapping[str, Prediction]) -> str:
-    n_labels = int(labelled(table).sum())
-    words = [f"{len(table):,} test rows, {n_labels:,} of them measured", f"methods: {', '.join(predictions)}"]
+    n_labels, n_limits = int(labelled(table).sum()), int(table.limited.any(axis=1).sum())
+    limits = f", {n_limits:,} of these with a limit such as >8" * bool(n_limits)
+    words = [f"{len(table):,} test rows, {n_labels:,} of them measured{limits}", f"methods: {', '.join(predictions)}"]
     targets = [t.name for t in table.targets]
     if len(targets) > MAX_TARGETS:
         words.append(f"{len(targets)} targets; the first {MAX_TARGETS} are shown in full")
