@@ -65,8 +65,7 @@ class State:
 class Trainable(ABC):
     """The base class of methods and generators: something with hyper-parameters that learns from a table.
 
-    Hyper-parameters are the constructor's keyword arguments, kept under the same names, so that
-    ``get_params`` and ``set_params`` need no help from the subclass (scikit-learn's convention).
+    Hyper-parameters are the constructor's keyword arguments, kept under the same names, as scikit-learn has it.
 
     After ``fit``, ``notes`` say what a person should know. ``uses_valid``: whether ``fit`` learns from its ``valid``
     (else those rows may go to ``table``). ``gradient_descent``: whether its ``learning_rate`` and the like are a
