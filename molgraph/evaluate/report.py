@@ -26,6 +26,7 @@ from molgraph.evaluate.report_parts import (
     unread_rows,
 )
 from molgraph.evaluate.report_plots import learning
+from molgraph.evaluate.report_reliability import reliability_tables
 from molgraph.evaluate.report_style import render
 from molgraph.evaluate.verdict import verdict
 
@@ -74,6 +75,7 @@ def report_html(
     if counts is None:
         counts = count_lines(class_counts(table, {"test": np.arange(len(table))}))
     verdicts = [verdict(table, predictions, target, floor=FLOOR) for target in table.targets[:MAX_TARGETS]]
+    reliability = reliability_tables(table, predictions)
     if table.packed:  # from here on a row is an atom
         predictions, table = {name: pooled_prediction(p, table) for name, p in predictions.items()}, pooled(table)
     shown = table.row_targets[:MAX_TARGETS]
@@ -87,6 +89,7 @@ def report_html(
         verdicts=verdicts,
         score_tables=score_tables(scores, table, predictions, counts),
         details=[target_detail(table, predictions, target, best[target.name]) for target in told],
+        reliability=reliability,
         learning="" if curves is None or curves.empty else learning(curves, key="learning"),
         new=None if new_predictions is None else new_rows(new_predictions),
         unread=unread,
