@@ -13,6 +13,7 @@ import numpy as np
 
 from molgraph.api.check_config import split_name
 from molgraph.api.made_geometry import with_conformers, wrapped
+from molgraph.api.run_split import learnable_parts
 from molgraph.base.contracts import Method, Prediction, Trainable
 from molgraph.base.errors import ConflictError, UnsupportedError, UnusedSettingError
 from molgraph.base.parts import split_model
@@ -31,6 +32,7 @@ from molgraph.trust.wrapper import Wrapper
 BASELINE = "random_forest"
 TRIVIAL = "mean"  # a method that does not beat it has learned nothing
 SCRATCH = " from scratch"  # ends the name of a model that is trained beside the same one with a start
+OF_ROWS = (DEFAULTS.objective, "tobit")  # objectives that learn the labels of rows by the head alone
 MOST_COMPARED = 2_000  # rows below which a model is trained from scratch too: it takes as long as the fine-tuning
 MOST_DESCRIBED = 10_000  # rows: what descriptors bring is measured on fewer, and they slow prediction
 logger = logging.getLogger("molgraph")
@@ -149,7 +151,7 @@ def add_descriptors(config: RunConfig, method: Method, table: Table) -> Method:
     """
     model, core = config.model, method.innermost[0]
     named = {"descriptors", "init"} & {*model.params} or model.descriptors is not None
-    if named or config.training.objective != DEFAULTS.objective:
+    if named or config.training.objective not in OF_ROWS:
         return method
     if model.init is not None:
         described = getattr(load_start(model.init).method, "descriptors", "none") == "rdkit"
@@ -222,7 +224,7 @@ def scratch_for(config: RunConfig, method: Method, parts: Sequence[Table]) -> Me
     asked, few = config.training.compare, sum(map(len, parts)) < MOST_COMPARED
     if config.model.init is None or not (asked or (asked is None and few and config.training.baseline)):
         return None
-    if not isinstance(method, GraphMethod) or method.objective != DEFAULTS.objective:
+    if not isinstance(method, GraphMethod) or method.objective not in OF_ROWS:
         return None
     return GraphMethod(**method.get_params() | {"init": None, "callback": None})
 
@@ -240,8 +242,8 @@ def is_graph(method: Method) -> bool:
 
 def _run(name: str, method: Method, parts: list[Table], folder: Path | None) -> MethodRun:
     logger.info("training %s", method.title if method.members else name)
-    started = time.perf_counter()
-    train_part, valid, test = parts
+    started, ((train_part, valid, test), left_out) = time.perf_counter(), learnable_parts(method, parts)
     method.fit(train_part, valid if len(valid) else None, workdir=folder)
     seconds = time.perf_counter() - started
+    method.notes = (*method.notes, *left_out) if left_out else method.notes
     return MethodRun(name, method, method.predict(test), seconds)

@@ -13,6 +13,7 @@ from molgraph.base.paths import missing_file
 from molgraph.base.recipe_keys import DEFAULTS, KEYS
 from molgraph.base.registry import full_name, get, names
 from molgraph.base.run_config import RunConfig
+from molgraph.base.workbook import split_sheet
 from molgraph.chem.standardise import preset
 from molgraph.data.cards import card
 from molgraph.train.modelfile import load_start
@@ -100,7 +101,7 @@ def check_config(config: RunConfig) -> None:
     get("split", name)
     for file, what in ((config.data.test, "test table"), (config.data.unlabelled, "table of rows without labels")):
         elsewhere = file is None or file == "-" or file.startswith(("dataset:", "builtin:"))
-        if not elsewhere and not Path(str(file)).is_file():
+        if not elsewhere and not Path(split_sheet(str(file))[0]).is_file():
             raise missing_file(str(file), what)
 
 

@@ -204,11 +204,9 @@ class TrainingResult:
         """The content of the report, as ``write_report`` takes it."""
         if not self.verdicts:
             raise EmptyError("there is no test part to report on", hint="give the split a test share above 0")
-        tables = {"Intervals and domain on the test rows": self.coverage}
-        if (trials := getattr(self.runs[0].method, "trials", None)) is not None:
-            tables = {"Methods that were tried": trials} | tables
+        trials = getattr(self.runs[0].method, "trials", None)
         return {
-            "tables": tables,
+            "tables": {} if trials is None else {"Methods that were tried": trials},
             "title": f"{self.model.kind} on {', '.join(t.name for t in self.test.targets)}",
             "predictions": self.predictions,
             "table": self.test,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from molgraph.api.check_config import split_file, split_name
+from molgraph.base.contracts import Method
 from molgraph.base.errors import DataError, MismatchError, MolgraphError
 from molgraph.base.registry import get
 from molgraph.base.run_config import RunConfig
 from molgraph.data.levels import labelled
+from molgraph.data.limits import without_limits
 from molgraph.data.splits import Split, few_of_a_class, split_table
 from molgraph.data.splits.make import usable_rows
 from molgraph.data.splits.split import PARTS, LeftOut, digests_of, row_contents, rows_hash, split_hash
@@ -90,6 +93,23 @@ def labelled_sizes(split: Split, table: Table) -> dict[str, int]:
     sizes = {part: int(known[getattr(split, part)].sum()) for part in PARTS}
     without = sum(len(getattr(split, part)) for part in PARTS) - sum(sizes.values())
     return sizes | {"without a label": without, "left out": len(split.left_out)}
+
+
+def limit_counts(table: Table, parts: Mapping[str, np.ndarray]) -> dict[str, int]:
+    """Labels of each part that are limits, such as >8; empty where there are none."""
+    return {} if table.limits is None else {part: int(table.limited[rows].sum()) for part, rows in parts.items()}
+
+
+def learnable_parts(method: Method, parts: Sequence[Table]) -> tuple[list[Table], tuple[str, ...]]:
+    """Train, valid and test part without the limits that a baseline cannot learn, and a note on those left out.
+
+    A method that was asked for and cannot learn them was refused before (``api.censoring``).
+    """
+    n = int(parts[0].limited.sum())
+    if not n or all(part.learns_limits for part in method.innermost):
+        return list(parts), ()
+    note = f"learnt from measured values alone: {n:,} limits are left out"
+    return [*map(without_limits, parts[:2]), parts[2]], (note,)
 
 
 def without_test(config: RunConfig) -> RunConfig:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.api.baselines import MethodRun, is_graph
-from molgraph.api.run_split import labelled_sizes
+from molgraph.api.run_split import labelled_sizes, limit_counts
 from molgraph.base.errors import MolgraphError
 from molgraph.base.run_config import RunConfig
 from molgraph.data.splits import Split
@@ -53,6 +53,7 @@ def model_of(
         n_train=sizes["train"],
         n_valid=sizes["valid"],
         n_test=sizes["test"],
+        n_limits=limit_counts(table, parts),
         split=divided.splitter,
         split_hash=divided.hash,
         classes=tuple(class_counts(table, parts).to_dict("records")),

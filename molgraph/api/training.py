@@ -53,7 +53,7 @@ def train(
     The defaults are those of a call without a recipe; an option that is left out, or None, leaves a recipe's own value.
 
     Args:
-        data: a path (csv, csv.gz, tsv, parquet, sdf, smi, xyz, npz), a frame, a table, or ``dataset:esol``
+        data: a path (csv, csv.gz, tsv, parquet, xlsx, sdf, smi, xyz, npz), a frame, a table, or ``dataset:esol``
             (targets and split as its card says, where not given).
         test: a path, frame or table to test on, with the same columns; all of ``data`` is then train and valid. Rows
             whose molecule is in ``data`` too are counted and named.

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from molgraph.api.censoring import limits_as_asked
 from molgraph.api.check_config import READING, check_config, split_file, split_name
 from molgraph.auxiliary.peers.groups import PeerMethod
 from molgraph.auxiliary.tabular import TabularMethod
@@ -23,6 +24,7 @@ from molgraph.data.columns import with_kind
 from molgraph.data.editions import curate
 from molgraph.data.labels import check_targets
 from molgraph.data.levels import level_of
+from molgraph.data.limits import refuse_limits
 from molgraph.data.log import log_targets
 from molgraph.data.profile import WIDE, decades_of
 from molgraph.data.read import is_named, read_table
@@ -49,7 +51,8 @@ def read_for_training(data: Any, config: RunConfig, learner: Trainable) -> Table
     if name in ("time", "group", "column") and asked.split_column is None and not isinstance(data, Table):
         raise MissingOptionError(f"the split {name!r} needs a column", hint="name it: --split-column COLUMN")
     if isinstance(data, Table):
-        table = _chosen(data if asked.targets is None else data.with_targets(list(asked.targets)), config)
+        table = limits_as_asked(data if asked.targets is None else data.with_targets(list(asked.targets)), config)
+        table = _chosen(table, config)
     else:
         table = read_columns(data, config, asked.targets, split=asked.split_column)
     check_reads(learner, table)
@@ -69,6 +72,7 @@ def read_test(data: Any, config: RunConfig, table: Table) -> Table:
     if not isinstance(data, Table):
         test = read_columns(data, config, table.targets)
     else:
+        data = limits_as_asked(data, config)
         test = _chosen(log_targets(data) if config.data.log else data, config)
     if config.data.unit != "none":
         check_units(test.units, table.units)
@@ -130,6 +134,7 @@ def _settle_replicates(table: Table, config: RunConfig) -> Table:
     """The table with its replicates merged as the recipe asks, or a note on those that are learned as they are."""
     asked = config.data
     if asked.duplicates != "keep":
+        refuse_limits(table, f"--duplicates {asked.duplicates}", "leave --duplicates out")
         if split_file(config) is not None:
             raise ConflictError(
                 "merged duplicates change the rows that the split file counts",

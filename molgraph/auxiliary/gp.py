@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
+from molgraph.auxiliary.censored_gp import laplace
 from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, TargetModel, TargetPrediction
 from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
 from molgraph.auxiliary.tabular.target_model import n_classes, values_of_scores
@@ -36,13 +37,14 @@ class Posterior(TargetModel):
     mean: np.ndarray  # float64 [k], the functions' own mean
     signal: np.ndarray  # float64 [k], the functions' own variance s
     unit: np.ndarray  # mean and deviation that numbers were standardised with
+    measured: np.ndarray  # float64 [k], the mean variance of a new measurement about the function
 
     def predict(self, x: np.ndarray) -> TargetPrediction:
         like = x[:, self.rows].astype(np.float64)
         f = self.mean + self.signal * (like @ self.alpha)
         variance = self._variance(like)
         if not n_classes(self.target):
-            spread = np.sqrt(variance + self.noise.mean(axis=0)) * self.unit[1]
+            spread = np.sqrt(variance + self.measured) * self.unit[1]
             return TargetPrediction(values_of_scores(self.target, f * self.unit[1] + self.unit[0]), spread)
         if self.target.kind == "binary":
             score = ((f[:, 1] - f[:, 0]) / np.sqrt(1 + MacKay * variance.sum(axis=1)))[:, None]
@@ -73,6 +75,8 @@ class Posterior(TargetModel):
         k = n_classes(stored.target) or 1
         shapes = {"alpha": (m, k), "noise": (m, k), "mean": (k,), "signal": (k,), "unit": (2,)}
         found = {name: stored.array(name, *shape) for name, shape in shapes.items()}
+        own = stored.array("measured", k) if "measured" in stored.arrays else found["noise"].mean(axis=0)  # older files
+        found["measured"] = own
         if not ((found["noise"] > 0).all() and (found["signal"] > 0).all()):
             raise ValueError("variances that are not above 0")
         return cls(stored.target, stored.index, rows, **found)
@@ -93,6 +97,9 @@ class GaussianProcess(TabularMethod):
     ``tune_rows`` rows, drawn by the seed. ``spread`` is the standard deviation of a new measurement. Classes are
     learned as Milios et al. 2018 have it: each class a process of the logarithm of its Dirichlet pseudo-count, whose
     noise is known; probabilities are the softmax of the means, shrunk by the variances (MacKay 1992).
+
+    Labels that are limits, such as >8, have the likelihood of a censored normal, and the posterior is Laplace's about
+    its mode (Rasmussen and Williams 2006, algorithm 3.1); m, s and the noise are then chosen by the measured values.
 
     Rows beyond ``max_rows`` are left out by a draw of the seed (some of each class stay): the cost grows with the cube
     of the rows, a second for each 4,000 and a target, and memory with their square.
@@ -122,6 +129,7 @@ class GaussianProcess(TabularMethod):
     target_model = Posterior
     compares = True
     needs = ("gpytorch",)
+    learns_limits = True
 
     radius: Radius = 2
     n_bits: Bits = 2048
@@ -149,7 +157,8 @@ class GaussianProcess(TabularMethod):
         else:
             unit = np.array([np.average(data.y, weights=weights), max(float(data.y.std()), 1e-12)])
             y, known = ((data.y - unit[0]) / unit[1])[:, None], None
-        few = np.sort(generator(self.seed, "tune").permutation(len(y))[: self.tune_rows])
+        exact = data.exact
+        few = np.sort(generator(self.seed, "tune").permutation(np.flatnonzero(exact))[: self.tune_rows])
         kernel = data.kernel()
         small = kernel[np.ix_(few, few)]
         k = y.shape[1]
@@ -161,7 +170,11 @@ class GaussianProcess(TabularMethod):
                 noise[:, c] = free / weights if known is None else known[:, c]
                 rest = torch.from_numpy(y[:, c] - mean[c])[:, None]
                 alpha[:, c] = torch.cholesky_solve(rest, _factor(kernel, signal[c], noise[:, c]))[:, 0].numpy()
-        return Posterior(data.target, data.index, data.rows, alpha, noise, mean, signal, unit)
+            measured = noise[exact].mean(axis=0)
+            if not exact.all():
+                process = float(mean[0]), float(signal[0]), noise[:, 0].copy()
+                alpha[:, 0], noise[:, 0] = laplace(kernel, *process, *data.ends(*unit))
+        return Posterior(data.target, data.index, data.rows, alpha, noise, mean, signal, unit, measured)
 
     def state(self) -> State:
         """The models' arrays; raises ``ModelFileError`` where they are of more rows than ``load`` takes."""

@@ -65,8 +65,7 @@ class State:
 class Trainable(ABC):
     """The base class of methods and generators: something with hyper-parameters that learns from a table.
 
-    Hyper-parameters are the constructor's keyword arguments, kept under the same names, so that
-    ``get_params`` and ``set_params`` need no help from the subclass (scikit-learn's convention).
+    Hyper-parameters are the constructor's keyword arguments, kept under the same names, as scikit-learn has it.
 
     After ``fit``, ``notes`` say what a person should know. ``uses_valid``: whether ``fit`` learns from its ``valid``
     (else those rows may go to ``table``). ``gradient_descent``: whether its ``learning_rate`` and the like are a
@@ -74,15 +73,16 @@ class Trainable(ABC):
     ``run_only``: parameters of the machine at hand, whose values in a model file are dropped on load. ``members``: the
     methods whose predictions it combines. ``curves``: losses by epoch after ``fit``, where it has epochs.
     ``n_learned``: after ``fit`` how many rows of both tables were learned from, where that is not all that were given.
-    ``reads_features``: whether it reads a table's columns of features. ``small``: hyper-parameters of one that fits in
-    a blink, for trials. ``older``: names that were hyper-parameters and are settings of a part now: its kind, and the
-    hyper-parameter that names it (``base.parts.with_older``).
+    ``learns_limits``: whether it learns ``Table.limits``. ``reads_features``: whether it reads a table's features.
+    ``small``: hyper-parameters of one that fits in a blink, for trials. ``older``: names that were hyper-parameters and
+    are settings of a part now: its kind, and the hyper-parameter that names it (``base.parts.with_older``).
     """
 
     name: str = ""
     notes: tuple[str, ...] = ()
     uses_valid: bool = False
     reads_features: bool = True
+    learns_limits: bool = False
     gradient_descent: bool = False
     needs: tuple[str, ...] = ()
     run_only: tuple[str, ...] = RUN_ONLY

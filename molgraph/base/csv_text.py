@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from molgraph.base.paths import write_whole
+from molgraph.base.workbook import frame_bytes, is_workbook
 
 _END = "\r\n"  # Python before 3.13 quotes a carriage return in a cell only where it is part of a line's end
 
@@ -31,5 +32,5 @@ def csv_text(frame: Any) -> str:
 
 
 def write_csv(path: Path, frame: Any) -> None:
-    """Write a frame as a csv file without its index."""
-    write_whole(path, csv_text(frame))
+    """Write a frame without its index: as csv, or as a workbook where the path ends in .xlsx."""
+    write_whole(path, frame_bytes(frame) if is_workbook(path) else csv_text(frame))

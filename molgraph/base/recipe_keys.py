@@ -94,7 +94,8 @@ class DataSection(Section):
         Option("How far labels of one molecule may lie apart to be merged; any distance if not given.", "X"),
     ] = None
     qualifiers: Annotated[
-        Literal["refuse", "drop", "strip"], Option("Labels such as >8.0: left out, or 8.0.", "refuse|drop|strip")
+        Literal["refuse", "drop", "strip", "learn"],
+        Option("Labels such as >8.0: left out, 8.0, or learnt as limits.", "refuse|drop|strip|learn"),
     ] = "refuse"
     decimal: Annotated[Literal[".", ","] | None, Option("A comma where values have decimal commas.", "SIGN")] = None
     unit: Annotated[str | None, Option("Bring values with units (251 nM, or a column units) to this one.", "UNIT")] = (

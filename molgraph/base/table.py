@@ -21,7 +21,7 @@ VALUES: tuple[Kind, ...] = ("regression", "bounded")  # kinds whose labels are m
 EntityKind = Literal["molecule", "sequence", "graph", "geometry", "reaction"]
 OK, UNREADABLE, MISSING = "ok", "unreadable", "missing"
 NO_MOLECULE = "not a molecule"  # RDKit reads it, and it is none: an open attachment point, a bare ion, a metal complex
-_COLUMNS = ("ids", "status", "reason", "y", "weights", "features", "split", "index")  # a value a row, or None
+_COLUMNS = ("ids", "status", "reason", "y", "weights", "features", "split", "index", "limits")  # a value a row, or None
 _SHOWN = 5  # rows and targets in a plain shell
 
 
@@ -94,6 +94,8 @@ class Table:
         index: the labels of the rows in the pandas object that they came from, or None.
         notes: sentences on what was read otherwise than it stands in the source.
         units: the unit of each target whose values the source gives one, by target name.
+        limits: float64 [n, number of row-level targets, 2] or None: the lowest and the highest value that a censored
+            label leaves open, (8, inf) for >8; NaN elsewhere. ``y`` is NaN where there is one.
     """
 
     ids: np.ndarray
@@ -110,6 +112,7 @@ class Table:
     index: pd.Index | None = None
     notes: tuple[str, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
+    limits: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         n = len(self.ids)
@@ -139,6 +142,13 @@ class Table:
     def row_targets(self) -> tuple[Target, ...]:
         """Targets at the row level, in the order of ``y``'s columns."""
         return tuple(t for t in self.targets if t.level == "row")
+
+    @property
+    def limited(self) -> np.ndarray:
+        """bool [n, number of row-level targets]: labels that are a limit, such as >8."""
+        if self.limits is None:
+            return np.zeros((len(self), len(self.row_targets)), dtype=bool)
+        return ~np.isnan(self.limits[..., 0])
 
     @property
     def ok(self) -> np.ndarray:
@@ -230,8 +240,9 @@ class Table:
         columns = [t.name for t in self.row_targets]
         order = [columns.index(name) for name in names if name in columns]
         y = None if self.y is None else self.y[:, order]
+        limits = None if self.limits is None else self.limits[:, order]
         packed = {name: self.packed[name] for name in names if name in self.packed}
-        return replace(self, targets=tuple(known[name] for name in names), y=y, packed=packed)
+        return replace(self, targets=tuple(known[name] for name in names), y=y, packed=packed, limits=limits)
 
     def to_frame(self) -> pd.DataFrame:
         """A pandas frame of ids, entities, targets, features, weights, split, status and reason, by ``index``.
@@ -257,8 +268,10 @@ class Table:
         lost = f"{int((~self.ok).sum()):,} without a molecule" if self.entities else "no molecule column"
         words = [f"Table of {count(len(self), 'row')}, {lost}"]
         for j, target in enumerate(self.row_targets[:_SHOWN]):
-            gone = 0 if self.y is None else int(np.isnan(self.y[:, j]).sum())
-            words.append(f"target {target.name} ({target.kind}{f', {gone:,} without a value' if gone else ''})")
+            n_limits = int(self.limited[:, j].sum())
+            gone = 0 if self.y is None else int(np.isnan(self.y[:, j]).sum()) - n_limits
+            told = f", {n_limits:,} limits" * bool(n_limits) + f", {gone:,} without a value" * bool(gone)
+            words.append(f"target {target.name} ({target.kind}{told})")
         more = len(self.row_targets) - _SHOWN
         rows = self.to_frame().head(_SHOWN).to_string(max_colwidth=32, max_cols=10)
         return f"{'; '.join(words + [f'{more} more targets'] * (more > 0))}\n{rows}"

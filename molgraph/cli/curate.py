@@ -66,6 +66,11 @@ def curate(
         raise BadValueError(f"{data} is no file", hint="curated editions of datasets: molgraph data info NAME")
     opt.check_writable(out, removed, inputs=[data])
     columns: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "targets": target, "id": id}
+    if qualifiers == "learn":
+        from molgraph.base.errors import UnsupportedError
+
+        hint = "drop leaves limits out, strip reads them as values; the signs stay in a table that is not curated"
+        raise UnsupportedError("a curated table holds numbers, and no limits such as >8", hint=hint)
     read = read_source(data, Reading(decimal, qualifiers or "refuse", unit), keep_columns=True, **columns)
     table = read.table
     made = merge(table, replicates=duplicates, tolerance=tolerance, standardiser=standardise)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from molgraph.base.paths import check_ending
-from molgraph.cli.options import argument, check_whole, check_writable, option, out_option
+from molgraph.cli.options import Ids, argument, check_whole, check_writable, option, out_option
 from molgraph.cli.predict import source_of
 
 
@@ -15,6 +15,7 @@ def explain(
     data: Annotated[list[str], argument("SMILES, or a file of molecules.")],
     by: Annotated[str, option("NAME", "An explainer, with its settings: molgraph models --kind explainer.")],
     n: Annotated[int, option("N", "Molecules of a file that are explained.", "-n")] = 50,
+    id: Ids = None,
     out: Annotated[Path | None, out_option("A page (.html), one molecule (.svg) or the values (.csv).")] = None,
 ) -> None:
     """Show what a model holds of the atoms and bonds of molecules.
@@ -38,8 +39,10 @@ def explain(
     from molgraph import api
     from molgraph.cli.show import say
     from molgraph.data.read import read_table
+    from molgraph.explain.named import with_ids
 
-    found = api.explain(model, read_table(source_of(data)).smiles.tolist()[:n], by=by)
+    table = read_table(source_of(data), id=id)
+    found = with_ids(api.explain(model, table.smiles.tolist()[:n], by=by), table.ids.tolist()[:n])
     if out is not None:
         found.save(out)
     say(repr(found))

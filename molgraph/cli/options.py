@@ -18,6 +18,7 @@ from molgraph.base.errors import (
     nearest,
 )
 from molgraph.base.paths import check_names_file
+from molgraph.base.workbook import split_sheet
 
 Named: TypeAlias = str | Path | None
 
@@ -47,7 +48,10 @@ Unit: TypeAlias = Annotated[
     str | None, option("UNIT", "Bring values (251 nM, or a column units) to this unit.", "--unit")
 ]
 Qualifiers: TypeAlias = Annotated[
-    str | None, option("refuse|drop|strip", "Labels such as >8.0: left out, or read as 8.0.", "--qualifiers")
+    str | None,
+    option(
+        "refuse|drop|strip|learn", "Labels such as >8.0: left out, read as 8.0, or judged as limits.", "--qualifiers"
+    ),
 ]
 Device: TypeAlias = Annotated[str | None, option("NAME", "cpu, cuda or auto; cpu if not given.")]
 Threads: TypeAlias = Annotated[int | None, option("N", "CPU threads; all if not given.")]
@@ -102,7 +106,7 @@ def check_writable(*outputs: Named, inputs: Iterable[Named] = ()) -> None:
         ConflictError: one is an input, or another output; a verb never writes over what it was given.
     """
     written = [Path(path) for path in outputs if path is not None and str(path) != "-"]
-    read = [Path(path) for path in inputs if path is not None]
+    read = [Path(split_sheet(str(path))[0]) for path in inputs if path is not None]
     for path in written:
         check_names_file(path)
     if not all(path.is_absolute() for path in written):

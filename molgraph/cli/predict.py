@@ -16,8 +16,10 @@ from molgraph.cli import options as opt
 
 def predict(
     model: opt.ModelFile,
-    data: Annotated[list[str], opt.argument("csv, csv.gz, tsv, parquet, sdf, smi, xyz, npz, - for stdin; or SMILES.")],
-    out: Annotated[str, opt.out_option("csv, tsv, parquet or sdf, csv.gz ...; - for the screen.")] = "-",
+    data: Annotated[
+        list[str], opt.argument("csv, csv.gz, tsv, parquet, xlsx, sdf, smi, xyz, npz, - for stdin; SMILES.")
+    ],
+    out: Annotated[str, opt.out_option("csv, tsv, parquet, xlsx or sdf, csv.gz ...; - for the screen.")] = "-",
     smiles: opt.Smiles = None,
     sequence: opt.Sequence = None,
     geometry: opt.Geometry = None,
@@ -64,6 +66,8 @@ def predict(
         molgraph predict model.mgm new.csv -o predicted.csv --keep-columns
         molgraph predict model.mgm new.sdf -o predicted.sdf
         molgraph predict model.mgm CCO c1ccccc1O --coverage 0.8
+        molgraph predict model.mgm "book.xlsx::Plate 2" -o predicted.xlsx
+        molgraph predict model.mgm CCO c1ccccc1O
         molgraph predict smiles.mgm new.csv --views 8  # mean, and view_std
         molgraph predict model.mgm library.smi -o predicted.parquet
         echo CCO | molgraph predict model.mgm -

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
-
-import numpy as np
+from typing import NamedTuple
 
 from molgraph.base.errors import BadValueError, MismatchError, UnknownNameError
 from molgraph.data.columns import MISSING_WORDS
+from molgraph.data.units import MILLIONTHS, UNITS, convert, plain_unit, same_unit
+
+__all__ = ["UNITS", "CellText", "OddCell", "Reading", "convert", "plain_unit", "read_cell", "same_unit"]
 
 #: Words for the labels of a binary target. They are fixed, so that class 1 is the same in every file, whichever words
 #: it holds.
@@ -18,7 +19,7 @@ WORDS = {
     **dict.fromkeys(("true", "yes", "active", "positive", "toxic", "t", "y", "pos"), "1"),
     **dict.fromkeys(("false", "no", "inactive", "negative", "nontoxic", "non-toxic", "f", "n", "neg"), "0"),
 }
-QUALIFIERS = ("refuse", "drop", "strip")
+QUALIFIERS = ("refuse", "drop", "strip", "learn")
 PLAIN, COMMA, THOUSANDS = "number", "decimal comma", "thousands"
 QUALIFIER, UNIT, OTHER = "qualifier", "unit", "not a number"
 TWO_UNITS = "two units"  # one in the cell, another in the column of units
@@ -26,24 +27,14 @@ SIGNS = "decimal sign"  # a comma or a point beside the other one, which may par
 #: kinds of cells that a way of reading the column decides about; a cell of another kind is a fault of its row
 DECIDED = (COMMA, THOUSANDS, SIGNS, QUALIFIER, UNIT)
 
-_PREFIXES = {"": 0, "m": -3, "u": -6, "n": -9, "p": -12, "f": -15}
-_MASSES = {"g/L": 0, "mg/mL": 0, "mg/L": -3, "ug/mL": -3, "ug/L": -6, "ng/mL": -6}
-#: Units that can be converted into each other: the quantity, and the power of ten of its base unit.
-UNITS: dict[str, tuple[str, int]] = {
-    **{f"{prefix}M": ("molar", power) for prefix, power in _PREFIXES.items()},
-    **{f"{prefix}mol/L": ("molar", power) for prefix, power in _PREFIXES.items() if prefix != "f"},
-    **{unit: ("mass", power) for unit, power in _MASSES.items()},
-}
 #: Other words, in small letters, that are units behind a number; so is whatever holds a % or a /.
 _OTHER_UNITS = {"h", "hr", "min", "s", "k", "c", "°c", "da", "kda", "ev", *map(str.lower, UNITS)}
 _NUMBER = r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?"
-_CELL = re.compile(
-    rf"(?P<qualifier><<|>>|[<>]=?|=[<>]?|[~≈≤≥]|ca\.|)\s*(?P<number>{_NUMBER})\s*(?P<unit>[A-Za-zµμ%°][\w%°/·*^.\- ]*|)"
-)
+_UNIT = rf"[A-Za-zµμ%°][\w%°/·*^.\- ]*|{MILLIONTHS}|"
+_CELL = re.compile(rf"(?P<qualifier><<|>>|[<>]=?|=[<>]?|[~≈≤≥]|ca\.|)\s*(?P<number>{_NUMBER})\s*(?P<unit>{_UNIT})")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _POINTS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
 _DECIMAL = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
-Number = TypeVar("Number", float, np.ndarray)
 
 
 @dataclass(frozen=True)
@@ -52,7 +43,8 @@ class Reading:
 
     Args:
         decimal: ``,`` or ``.``, the decimal sign; None reads commas where a whole column leaves no doubt.
-        qualifiers: what becomes of ``>8.0``: ``refuse`` it, ``drop`` the label, or ``strip`` the sign.
+        qualifiers: what becomes of ``>8.0``: ``refuse`` it, ``drop`` the label, ``strip`` the sign, or ``learn`` that
+            the value is beyond.
         unit: what all values are brought to, such as ``nM``; None refuses cells with units.
         lenient: whether cells that cannot be read become missing and are listed, instead of an error.
     """
@@ -119,40 +111,14 @@ def read_cell(text: str) -> CellText:
     return cell._replace(kind=QUALIFIER if cell.qualifier else UNIT if unit else cell.comma or PLAIN)
 
 
-def plain_unit(text: str) -> str:
-    """A unit without stray blanks, with u for micro and a large L for litre.
+def side_of(qualifier: str) -> int:
+    """1 for a value that lies above the number, -1 for one below, 0 for about it.
 
     Example:
-        >>> plain_unit(" µM "), plain_unit("nmol/l")
-        ('uM', 'nmol/L')
+        >>> [side_of(sign) for sign in (">", "<=", "~")]
+        [1, -1, 0]
     """
-    return re.sub(r"/(m?)l$", r"/\1L", text.strip().replace("µ", "u").replace("μ", "u"))
-
-
-def convert(value: Number, unit: str, wanted: str) -> Number | None:
-    """A value, or an array of some, in another unit; None where the units cannot be converted.
-
-    Example:
-        >>> convert(0.25, "uM", "nM"), convert(3.0, "mg/L", "nM")
-        (250.0, None)
-    """
-    if unit == wanted:
-        return value
-    (quantity, power), (other, wanted_power) = UNITS.get(unit, ("", 0)), UNITS.get(wanted, ("?", 0))
-    if quantity != other:
-        return None
-    shift = power - wanted_power
-    return value * 10.0**shift if shift >= 0 else value / 10.0**-shift  # powers from 1 on are exact
-
-
-def same_unit(unit: str, other: str) -> bool:
-    """Whether two units are the same.
-
-    Example:
-        >>> same_unit("nM", "nmol/L"), same_unit("uM", "nM"), same_unit("h", "h")
-        (True, False, True)
-    """
-    return convert(1.0, unit, other) == 1.0
+    return 1 if qualifier[:1] in (">", "≥") else -1 if qualifier[:1] in ("<", "≤") else 0
 
 
 def check_units(units: Mapping[str, str], known: Mapping[str, str]) -> None:

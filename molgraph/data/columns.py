@@ -26,6 +26,10 @@ SMILES_NAMES = frozenset(
     for word in ("", "smiles")
 }
 ID_NAMES = frozenset(["id", "molid", "moleculeid", "compoundid", "drugid", "identifier"])
+#: names of ids that count where there is none of the others
+MORE_ID_NAMES = frozenset(
+    ["moleculename", "compoundname", "moleculechemblid", "chemblid", "cmpdid", "cpdid", "substanceid", "compoundnumber"]
+)
 _LOGARITHM = re.compile(r"p[A-Z]|p_|pchembl|[lL]og|ln_")  # pIC50, pKi, logD, ...
 MISSING_WORDS = ("", "na", "n/a", "#n/a", "nan", "null", "none", "-")
 _NAMES = {
@@ -167,8 +171,11 @@ def with_kind(name: str, kind: str) -> str:
 
 def find_id(names: Sequence[str], taken: Sequence[str]) -> str | None:
     """The only column with an id's name that serves for nothing else, or None."""
-    found = [n for n in names if plain(n) in ID_NAMES and n not in taken]
-    return found[0] if len(found) == 1 else None
+    for known in (ID_NAMES, MORE_ID_NAMES):
+        found = [n for n in names if plain(n) in known and n not in taken]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
 
 
 def find_beside(names: Sequence[str], taken: Sequence[str | None], targets: Iterable[str]) -> Beside:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from molgraph.base.errors import EmptyError, FormatError, ShapeError, StorageError
+from molgraph.base.workbook import is_workbook
 from molgraph.chem.complexes import Structure, write_structure
 from molgraph.chem.smiles import is_mol, parse_smiles, write_smiles
 from molgraph.chem.xyz import write_frame
@@ -26,6 +27,7 @@ from molgraph.data.graph_values import Geometry
 from molgraph.data.npz_reader import NpzReader
 from molgraph.data.sdf_smi_reader import RecordReader, SmilesReader
 from molgraph.data.source_file import DAMAGED, Opened, broken
+from molgraph.data.workbook_reader import WorkbookReader
 from molgraph.data.xyz_reader import XyzReader
 
 PIECE_ROWS = 10_000
@@ -34,7 +36,7 @@ LINES = (".smi", ".smiles", ".ism", ".cxsmiles")
 FRAMES = (".xyz", ".extxyz")
 _ATOM = re.compile(r"\s*([A-Z][a-z]?|\d+)(\s+-?\d+(\.\d*)?([eE][+-]?\d+)?){3}")
 ARRAYS = ".npz"
-ENDINGS = (*RECORDS, *LINES, *FRAMES, ARRAYS, ".csv", ".tsv", ".txt", ".parquet", ".gz")
+ENDINGS = (*RECORDS, *LINES, *FRAMES, ARRAYS, ".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".gz")
 _PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
@@ -48,7 +50,7 @@ def names_file(text: str) -> bool:
     if text == "-" or text.startswith(("builtin:", "dataset:")):
         return True
     try:
-        return Path(text).exists() or Path(text).suffix.lower() in ENDINGS
+        return Path(text).exists() or is_workbook(text) or Path(text).suffix.lower() in ENDINGS
     except (OSError, ValueError):
         return False
 
@@ -102,6 +104,8 @@ def _plain(values: Any) -> pd.Series:
 
 
 def _file_reader(source: str | Path) -> Reader:
+    if is_workbook(source):
+        return WorkbookReader(source)
     if Path(source).suffix.lower() == ARRAYS and os.path.isfile(source):
         return NpzReader(source)
     try:

@@ -78,7 +78,8 @@ def check_targets(table: Table, readable: np.ndarray | None = None) -> Labels:
         rows = rows[table.weights[rows] > 0]
         if not len(rows):
             raise EmptyError("no readable row has a weight above 0", hint="choose another column of weights")
-    faults = {target.name: _fault(target, table.y[rows, j]) for j, target in enumerate(table.targets)}
+    limits = table.limited[rows].sum(axis=0) if table.limits is not None else np.zeros(len(table.targets), np.int64)
+    faults = {t.name: _fault(t, table.y[rows, j], int(limits[j])) for j, t in enumerate(table.targets)}
     unlearned = {name: fault[1] for name, fault in faults.items() if fault is not None}
     if len(unlearned) == len(table.targets):
         if len(unlearned) == 1:
@@ -168,9 +169,12 @@ def bounds_of(target: Target) -> tuple[float, float]:
     return target.bounds
 
 
-def _fault(target: Target, values: np.ndarray) -> tuple[str, str, str] | None:
+def _fault(target: Target, values: np.ndarray, n_limits: int = 0) -> tuple[str, str, str] | None:
     """Why these labels teach nothing: of the only target, in a note on one among several, and what to do."""
     known = values[~np.isnan(values)]
+    if n_limits and len(known) < 2:
+        alone = f"has {n_limits:,} limits such as >8 and {len(known)} measured values: limits alone set no scale"
+        return (alone, f"{n_limits:,} limits and {len(known)} measured values", "give measured values too, 2 or more")
     if not len(known):
         return ("has no value in any readable row", "no training label", "choose another column")
     if len(known) == 1:

@@ -56,10 +56,11 @@ def sizes_of(table: Table) -> np.ndarray:
 
 
 def labelled(table: Table, besides: Collection[str] = ()) -> np.ndarray:
-    """bool [n]: rows with a finite value of a target that is not among ``besides``."""
+    """bool [n]: rows with a finite value, or a limit, of a target that is not among ``besides``."""
     out = np.zeros(len(table), dtype=bool)
     for j, target in enumerate(table.row_targets):
-        out |= np.isfinite(table.y[:, j]) if table.y is not None and target.name not in besides else False
+        known = table.y is not None and target.name not in besides
+        out |= (np.isfinite(table.y[:, j]) | table.limited[:, j]) if known else False  # type: ignore[index]
     for name, packed in table.packed.items():
         if name not in besides:
             out[np.repeat(np.arange(len(table)), packed.sizes)[np.isfinite(packed.values)]] = True

@@ -51,6 +51,7 @@ def log_targets(table: Table) -> Table:
         )
     targets, notes, units = list(table.row_targets), list(table.notes), dict(table.units)
     y = None if table.y is None else table.y.copy()
+    limits = None if table.limits is None else table.limits.copy()
     for j, target in enumerate(targets):
         if y is None or target.kind != "regression" or target.name.startswith(PREFIX):
             continue
@@ -61,11 +62,29 @@ def log_targets(table: Table) -> Table:
                 hint="leave such cells empty, or learn the values as they are, without --log",
             )
         y[:, j] = log10(y[:, j])
+        if limits is not None:
+            limits[:, j] = log_limits(limits[:, j], target.name)
         targets[j] = replace(target, name=PREFIX + target.name)
         if (unit := units.pop(target.name, "")) != "":
             units[targets[j].name] = f"log10({unit})"
         notes.append(f"{target.name}: read as its decimal logarithm, {targets[j].name}")
-    return replace(table, targets=tuple(targets), y=y, notes=tuple(notes), units=units)
+    return replace(table, targets=tuple(targets), y=y, notes=tuple(notes), units=units, limits=limits)
+
+
+def log_limits(limits: np.ndarray, name: str) -> np.ndarray:
+    """float64 [n, 2]: decimal logarithms of limits; below 0 there is none, so an open end stays open.
+
+    Raises:
+        LabelError: a limit that no positive number meets, such as <0.
+    """
+    if (wrong := np.flatnonzero(limits[:, 1] <= 0)).size:
+        words = f"target {name!r} is at most {limits[wrong[0], 1]:g} in row {wrong[0] + 1}, which has no logarithm"
+        raise LabelError(words, hint="correct the cell, or learn the values as they are, without --log")
+    with np.errstate(invalid="ignore"):
+        finite = np.isfinite(limits) & (limits > 0)
+    out = np.where(finite | np.isnan(limits) | (limits > 0), limits, -np.inf)
+    out[finite] = log10(limits[finite])
+    return out
 
 
 def before_log(targets: Iterable[str | Target], names: Sequence[str]) -> list[str | Target]:

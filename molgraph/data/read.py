@@ -56,7 +56,8 @@ def read_table(
     """Read a whole source into a table; every input row stays a row, in order.
 
     Args:
-        source: a path (csv, csv.gz, tsv, parquet, sdf, smi, xyz, npz), ``-`` for standard input, ``dataset:NAME``
+        source: a path (csv, csv.gz, tsv, parquet, xlsx, sdf, smi, xyz, npz), ``book.xlsx::Sheet``, ``-`` for standard
+            input, ``dataset:NAME``
             (one that has a card), ``builtin:NAME``, a pandas frame, a mapping of columns, a list of SMILES, or a table;
             a list of PyG's ``Data``, one of its datasets, or a frame with a column of ``Data``.
         smiles: the column of SMILES, or several; found by its name or by values that parse where not given.

@@ -60,6 +60,20 @@ def concatenate(first: Table, second: Table) -> Table:
         split=None if first.split is None else np.concatenate([first.split, np.full(len(second), None, dtype=object)]),
         notes=tuple(dict.fromkeys((*first.notes, *second.notes))),
         index=None if first.index is None or second.index is None else first.index.append(second.index),
+        limits=_both_limits(first, second),
+    )
+
+
+def _both_limits(first: Table, second: Table) -> np.ndarray | None:
+    """The limits of two tables of the same targets, NaN in the rows of one that has none."""
+    if first.limits is None and second.limits is None:
+        return None
+    shapes = [(len(part), len(part.row_targets), 2) for part in (first, second)]
+    return np.concatenate(
+        [
+            np.full(shape, np.nan) if part.limits is None else part.limits
+            for part, shape in zip((first, second), shapes, strict=True)
+        ]
     )
 
 

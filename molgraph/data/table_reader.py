@@ -21,6 +21,7 @@ from molgraph.data.cells import OddCell, Reading
 from molgraph.data.chunks import GEOMETRY, MOLBLOCK, Chunk, Reader
 from molgraph.data.delimited import DelimitedReader
 from molgraph.data.formats import reader_for
+from molgraph.data.limits import with_limits
 from molgraph.data.log import before_log
 from molgraph.data.number_columns import numeric_columns
 from molgraph.data.sdf_smi_reader import RecordReader
@@ -82,17 +83,19 @@ def read_rows(
     for chunk in chain([next(chunks, none)], chunks):
         if guess and not ahead and reading.decimal is None:
             commas |= _decimal_commas([chunk], numbers)
-        made, notes, odd, units = read_values(chunk, valued, beside, reading, guess=guess)
+        made, notes, odd, units, limits = read_values(chunk, valued, beside, reading, guess=guess)
         faults = [] if reading.lenient else odd
         for name in numbers:
             column, more_notes, wrong = read_numbers(chunk, name, "," if name in commas else reading.decimal)
             made, notes = made.set_column(made.column_names.index(name), name, column), notes + more_notes
             faults = faults + wrong
         tidy = replace(chunk, columns=made)
-        found = decide(asked, [tidy]) if found is None else found
+        numbers_too = tuple(replace(a, kind=a.kind or "regression") if a.column in limits else a for a in asked)
+        found = decide(numbers_too, [tidy]) if found is None else found
         table, faults = build(tidy, roles, found, faults)
         if whole:
             table = replace(table, notes=(*roles.notes, *notes, *_fault_notes(table, faults)), units=units)
+            table = with_limits(table, limits)
         yield SourceRows(table, tuple(reader.names), chunk.columns.select(kept), odd)
 
 

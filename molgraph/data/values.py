@@ -11,16 +11,17 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from molgraph.base.errors import AmbiguousColumnError, CellError, FormatError
+from molgraph.base.errors import AmbiguousColumnError, FormatError
 from molgraph.data import cells
 from molgraph.data.cells import WORDS, OddCell, Reading
 from molgraph.data.chunks import Chunk
 from molgraph.data.columns import CORRECT, MISSING_WORDS, Beside, as_text, with_kind
+from molgraph.data.limits import take_limits
 from molgraph.data.number_columns import advice, no_number, numbers_or_none
+from molgraph.data.refusals import refusal
 
 FEW = 20  # different texts that may be classes
 NUMERIC = (None, "regression", "bounded")  # kinds of a target whose cells are read as values
-_WAYS = "in train, evaluate and data curate (benchmarks read its table); molgraph data audit lists such cells"
 _EXACT = ("", "=")
 
 
@@ -33,8 +34,10 @@ class Column(NamedTuple):
 
 def read_values(
     chunk: Chunk, targets: Mapping[str, str | None], beside: Beside, reading: Reading, *, guess: bool
-) -> tuple[pa.Table, list[str], list[OddCell], dict[str, str]]:
-    """The columns of a chunk with its targets as plain numbers, notes on how they were read, the odd cells, and units.
+) -> tuple[pa.Table, list[str], list[OddCell], dict[str, str], dict[str, np.ndarray]]:
+    """A chunk with its targets as plain numbers, notes on how they were read, the odd cells, units and limits.
+
+    The limits of a target, float64 [n, 2], are NaN where its label is none; only where they are learnt there are any.
 
     Args:
         chunk: all rows of a source, with the columns of ``beside``.
@@ -74,7 +77,8 @@ def read_values(
     notes = [note for column in read for note in column.notes]
     notes += [f"{column.name}: no units are known, so its values are read as they stand" for column in bare]
     units = {column.name: column.unit for column in read if column.unit}
-    return columns, notes, [odd for column in read for odd in column.odd], units
+    limits = {column.name: column.limits for column in read if column.limits is not None}
+    return columns, notes, [odd for column in read for odd in column.odd], units, limits
 
 
 def read_numbers(chunk: Chunk, name: str, decimal: str | None) -> tuple[pa.ChunkedArray, list[str], list[OddCell]]:
@@ -108,6 +112,8 @@ class _Column:
     notes: list[str] = field(default_factory=list)
     units: Counter[str] = field(default_factory=Counter)  # how many cells have each
     unitless: bool = False  # a unit was asked for, and no value has one
+    side: np.ndarray | None = None  # int8 [n]: 1 where the value lies above the number (>), -1 below, 0 elsewhere
+    limits: np.ndarray | None = None  # float64 [n, 2], of learnt limits
 
     def read(
         self, given: pa.ChunkedArray, units: Column | None = None, relations: Column | None = None, words: bool = False
@@ -126,6 +132,9 @@ class _Column:
             self._convert(values, unit_of, units)
         if relations is not None:
             self._drop_bounds(values, relations)
+        if self.reading.qualifiers == "learn" and self.side is not None:
+            self.limits, told = take_limits(values, self.side)
+            self.notes += [f"{self.name}: {told}"] * bool(told)
         return pa.chunked_array([pa.array(values)])
 
     @property
@@ -168,6 +177,7 @@ class _Column:
         with_comma = np.array([bool(cell.comma) for cell in found], dtype=bool) & (kinds == "")
         bound = np.array([bool(cell.qualifier) for cell in found], dtype=bool) & (kinds == "")
         number[(kinds != "") | (bound & (self.reading.qualifiers == "drop"))] = np.nan
+        self.side = np.array([cells.side_of(cell.qualifier) for cell in found], dtype=np.int8)[code]
         counts = np.bincount(code, minlength=len(texts))
         for cell, n in zip(found, counts.tolist(), strict=True):
             if cell.unit:
@@ -211,7 +221,7 @@ class _Column:
                 hint = f"correct the one that is wrong; molgraph data audit --unit {self.reading.unit} lists such cells"
             self.odd.append(OddCell(self.name, self.start + row, kinds[row], text, why, hint))
         if not self.reading.lenient and (these := [cell for cell in self.odd if cell.kind in cells.DECIDED]):
-            raise self._refusal(these[0], sum(cell.kind == these[0].kind for cell in these))
+            raise refusal(self.name, these, self.odd, self._unit_counts(), self._way())
 
     def _convert(self, values: np.ndarray, unit_of: np.ndarray, by: Column | None) -> None:
         """Bring values to the unit that was asked for; a note where none was, and a column names several."""
@@ -254,6 +264,8 @@ class _Column:
             self.odd.append(OddCell(by.name, self.start + row, cells.OTHER, text, why, CORRECT))
         bound = ~np.isnan(values) & ~np.isin(signs, _EXACT) & ~odd
         self._note_bounds(int(bound.sum()), f"<, > or ~ in column {by.name!r}")
+        here = np.array([cells.side_of(sign) for sign in signs], dtype=np.int8) * bound
+        self.side = here if self.side is None else np.where(here == 0, self.side, here)
         if bound.any() and self.reading.qualifiers == "refuse":
             self.notes[-1] += "; --qualifiers drop takes them out"
         if self.reading.qualifiers == "drop":
@@ -261,6 +273,8 @@ class _Column:
 
     def _note_bounds(self, n: int, mark: str) -> None:
         """Say what became of labels with a qualifier."""
+        if self.reading.qualifiers == "learn":
+            return
         fate = "were taken out" if self.reading.qualifiers == "drop" else "are read as if they were exact"
         self.notes += [f"{self.name}: {n:,} labels with {mark} {fate}"] * bool(n)
 
@@ -271,24 +285,6 @@ class _Column:
     def _way(self) -> str:
         """The commonest unit that values can be brought to."""
         return next((unit for unit, _ in self.units.most_common() if unit in cells.UNITS), "")
-
-    def _refusal(self, first: OddCell, n: int) -> CellError:
-        """The error for the first of ``n`` cells that another way of reading the column would read."""
-        many = f" ({n:,} such cells)" if n > 1 else ""
-        where = f"column {self.name!r} holds {first.text[:60]!r} in row {first.row + 1}"
-        if first.kind == cells.SIGNS:
-            words = f"{where}: a decimal comma beside points, or one of them parts thousands{many}"
-            return CellError(words, hint="write all decimals with a point, or all with a comma")
-        if first.kind == cells.COMMA:
-            doubt = ", or one of thousands" * any(cells.read_cell(c.text).comma == cells.THOUSANDS for c in self.odd)
-            hint = f"write decimals with a point, or say --decimal , (in Python decimal=',') {_WAYS}"
-            return CellError(f"{where}: a decimal comma{doubt}{many}", hint=hint)
-        if first.kind == cells.QUALIFIER:
-            hint = "--qualifiers drop (in Python and a benchmark's [[table]] qualifiers='drop') leaves such labels out"
-            hint += f", strip reads the bare number as exact, {_WAYS}"
-            return CellError(f"{where}: a bound, no measured value{many}", hint=hint)
-        way = f"--unit {self._way()} brings all values to {self._way()}, {_WAYS}" if self._way() else ""
-        return CellError(f"{where}: a number with a unit{self._unit_counts()}", hint=way or "write numbers alone")
 
 
 def _plain_units(by: Column) -> np.ndarray:

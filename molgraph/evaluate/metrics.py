@@ -49,8 +49,19 @@ class Score:
     note: str = ""
 
 
+def _share_met(limits: np.ndarray, p: np.ndarray) -> float:
+    """The share of predictions [n] within limits [n, 2]."""
+    return float(((p >= limits[:, 0]) & (p <= limits[:, 1])).mean())
+
+
+#: of labels that are limits, such as >8; other metrics judge measured values. No kind: nobody asks for it by name
+LIMITS_MET = Metric("limits_met", _share_met, True, (), "limits met", "labels that are limits")
+
+
 def get_metric(name: str | Metric) -> Metric:
     """The metric of that name; an unknown one raises ``UsageError`` with the nearest known ones."""
+    if name == LIMITS_MET.name:
+        return LIMITS_MET
     return name if isinstance(name, Metric) else registry.get("metric", name)
 
 
@@ -113,7 +124,8 @@ def score(
 
     Args:
         measured: a table with targets, or their values, float [n, number of targets]. Targets of atoms or bonds are
-            scored over all atoms or bonds of all rows, each alike.
+            scored over all atoms or bonds of all rows, each alike. Labels that are limits, such as >8, count in no
+            metric but ``limits_met``, the share of them that predictions satisfy.
         prediction: one row for each row of ``measured``.
         targets: which targets; the table's, or the prediction's where ``measured`` is an array.
         metrics: names or metrics; by default those of each target's kind.
@@ -154,6 +166,8 @@ def score(
         own = default_metrics(target.kind, pairs) if chosen is None else [m for m in chosen if target.kind in m.kinds]
         unlearned = prediction.unlearned.get(target.name, "")
         out += score_target(target, y[:, j], columns_of(prediction, target), own, unlearned, noun)
+        if isinstance(measured, Table) and table.limited[:, j].any():
+            out.append(_limits_score(target, table.limits[:, j], columns_of(prediction, target)))  # type: ignore[index]
     if not out and targets and chosen is not None:
         raise UnsupportedError(
             f"{', '.join(m.name for m in chosen)} cannot judge {', '.join(sorted({t.kind for t in targets}))} targets",
@@ -181,6 +195,15 @@ def score_target(
         note = f"{target.name} is not learned: {unlearned}" if unlearned else "; ".join(filter(None, (note, said)))
         out.append(Score(target.name, metric.name, value, int(rows.sum()), note))
     return out
+
+
+def _limits_score(target: Target, limits: np.ndarray, p: np.ndarray) -> Score:
+    """The share of a target's limits, float64 [n, 2] with NaN where there is none, that predictions [n] satisfy."""
+    known = ~np.isnan(limits[:, 0])
+    rows = known & np.isfinite(p)
+    n, lost = int(rows.sum()), int(known.sum() - rows.sum())
+    note = f"{lost} of {int(known.sum())} limits have no prediction" if lost else ""
+    return Score(target.name, LIMITS_MET.name, _share_met(limits[rows], p[rows]) if n else float("nan"), n, note)
 
 
 def scores_frame(scores: Iterable[Score] | Mapping[str, Iterable[Score]]) -> pd.DataFrame:

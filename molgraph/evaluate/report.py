@@ -27,6 +27,7 @@ from molgraph.evaluate.report_parts import (
     unread_rows,
 )
 from molgraph.evaluate.report_plots import learning
+from molgraph.evaluate.report_reliability import reliability_tables
 from molgraph.evaluate.report_style import render
 from molgraph.evaluate.verdict import verdict
 
@@ -63,7 +64,7 @@ def report_html(
         manifest: versions, hashes, seeds, seconds, machine: whatever a repeat needs, nested as you like.
         new_predictions: predictions of molecules without measured values, or None.
         notes: sentences to beware of, shown first.
-        tables: further tables by their headings, such as the coverage of intervals.
+        tables: further tables by their headings, such as the methods that were tried.
         tuning: the content of ``report_trials.trials_section``, where the hyper-parameters were searched.
         cv: ``title``, ``sentences`` and ``rows`` of a repeated cross-validation, where there was one.
 
@@ -81,6 +82,7 @@ def report_html(
     if counts is None:
         counts = count_lines(class_counts(table, {"test": np.arange(len(table))}))
     verdicts = [verdict(table, predictions, target, floor=FLOOR) for target in table.targets[:MAX_TARGETS]]
+    reliability = reliability_tables(table, predictions)
     if table.packed:  # from here on a row is an atom
         predictions, table = {name: pooled_prediction(p, table) for name, p in predictions.items()}, pooled(table)
     shown = table.row_targets[:MAX_TARGETS]
@@ -96,6 +98,7 @@ def report_html(
         tuning=tuning,
         cv=cv,
         details=[target_detail(table, predictions, target, best[target.name]) for target in told],
+        reliability=reliability,
         learning="" if curves is None or curves.empty else learning(curves, key="learning"),
         tables={heading: plain_table(frame) for heading, frame in (tables or {}).items() if len(frame)},
         new=None if new_predictions is None else new_rows(new_predictions),
@@ -105,8 +108,9 @@ def report_html(
 
 
 def _summary(table: Table, predictions: Mapping[str, Prediction]) -> str:
-    n_labels = int(labelled(table).sum())
-    words = [f"{len(table):,} test rows, {n_labels:,} of them measured", f"methods: {', '.join(predictions)}"]
+    n_labels, n_limits = int(labelled(table).sum()), int(table.limited.any(axis=1).sum())
+    limits = f", {n_limits:,} of these with a limit such as >8" * bool(n_limits)
+    words = [f"{len(table):,} test rows, {n_labels:,} of them measured{limits}", f"methods: {', '.join(predictions)}"]
     targets = [t.name for t in table.targets]
     if len(targets) > MAX_TARGETS:
         words.append(f"{len(targets)} targets; the first {MAX_TARGETS} are shown in full")

@@ -80,14 +80,16 @@ def _score_table(
             if one is None:
                 cells.append({"text": NONE, "best": False, "note": "", "range": ""})
                 continue
-            if method in predictions and method != FLOOR and (few or i == 0):
+            if method in predictions and method != FLOOR and (few or i == 0) and m.kinds:
                 _, low, high = score_interval(y, columns_of(predictions[method], target), m.name, n=500)
                 span = f"{number(low)} to {number(high)}" if np.isfinite(low) else ""
             leads = one.value == best[m.name]
             cells.append({"text": number(one.value), "best": leads, "note": one.note, "range": span})
-            n = one.n
+            n = one.n if m.kinds else n
         rows.append({"method": method, "floor": method == FLOOR, "cells": cells, "n": n})
     notes = [counts[target.name]] if target.name in counts else []
+    if n_limits := int(table.with_targets([target.name]).limited.sum()):
+        notes.append(f"{n_limits:,} of these rows are limits such as >8: they count in the share of limits met alone.")
     notes += [f"{r.method}, {get_metric(r.metric).label}: {r.note}." for r in part.itertuples() if r.note]
     ranges = [any(row["cells"][k]["range"] for row in rows) for k in range(len(metrics))]
     return {

@@ -36,6 +36,7 @@ class ModelCard:
         what: what is predicted, in words.
         units: the unit of each target, by name.
         n_train, n_valid, n_test: rows of each part.
+        n_limits: labels of each part that are limits, such as >8; empty where there are none.
         split, split_hash: the split's splitter and hash.
         classes: plain rows (target, class, train, valid, test) of how many rows each class has.
         scores: plain rows (target, metric, value, part, ...) of how good it was.
@@ -52,6 +53,7 @@ class ModelCard:
     n_train: int = 0
     n_valid: int = 0
     n_test: int = 0
+    n_limits: Mapping[str, int] = field(default_factory=dict)
     split: str = ""
     split_hash: str = ""
     classes: tuple[Mapping[str, Any], ...] = ()
@@ -61,6 +63,12 @@ class ModelCard:
     created: str = field(default_factory=now)
     versions: Mapping[str, str] = field(default_factory=library_versions)
     notes: tuple[str, ...] = ()
+
+    @property
+    def limits_line(self) -> dict[str, str]:
+        """How many labels of each part are limits, as a named line; empty where there are none."""
+        counts = ", ".join(f"{n:,} {part}" for part, n in self.n_limits.items())
+        return {"limits": f"{counts} labels such as >8"} if any(self.n_limits.values()) else {}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -14,6 +14,7 @@ from torch import Tensor
 from molgraph.base.paths import store_folder
 from molgraph.base.registry import get
 from molgraph.base.seeds import derive
+from molgraph.data.limits import refuse_limits
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of
 from molgraph.train.engine import fit_network
@@ -45,6 +46,9 @@ def fit_method(method: Any, table: Table, valid: Table | None, workdir: Path | N
     if method.descriptors == "rdkit":
         table = with_rdkit_features(table, workers=method.threads)
         valid = None if valid is None else with_rdkit_features(valid, workers=method.threads)
+    for part in (table, valid):
+        if part is not None and not method.learns_limits:
+            refuse_limits(part, method.objective, 'the objective "tobit" learns them')
     reads |= {"folder": cache or workdir, "specs": None if start is None else start.specs}
     how = (method.encoder, method.inputs, method.class_weights, recipe, cache, method.threads)
     made = prepare(table, valid, *how, **reads)

@@ -17,6 +17,7 @@ from molgraph.base.cores import cores
 from molgraph.base.errors import NotFittedError, UnsupportedError
 from molgraph.base.options import fill, keywords, takes
 from molgraph.base.parameters import check_params
+from molgraph.base.parts import read_part
 from molgraph.base.ranges import Count, NotNegative, Probability, Range
 from molgraph.base.recipe_keys import DEFAULTS, TrainingSection
 from molgraph.base.registry import register
@@ -131,6 +132,11 @@ class GraphMethod(Method):
     if TYPE_CHECKING:  # the options
 
         def __getattr__(self, name: str) -> Any: ...
+
+    @property
+    def learns_limits(self) -> bool:  # type: ignore[override] # that of its objective
+        """Whether its objective learns labels that are limits."""
+        return bool(registry.get("objective", read_part(self.objective, "objective").name).learns_limits)
 
     @property
     def model_name(self) -> str:

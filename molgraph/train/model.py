@@ -269,6 +269,7 @@ class Model:
             lines["what"] = card.what
         if card.n_train:
             lines["rows"] = f"{card.n_train:,} trained on, {card.n_valid:,} validation, {card.n_test:,} test"
+        lines |= card.limits_line
         if card.classes:
             lines["classes"] = "; ".join(few_lines(pd.DataFrame(list(card.classes))))
         if card.split:

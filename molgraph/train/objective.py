@@ -106,6 +106,7 @@ class Objective(nn.Module):
     ``valid_parts``: names of the shares that a loss has where a validation part is judged, and there alone.
     ``needs``: arrays that the graphs must hold, such as ``atom.position``. ``head_settings``: settings of the head
     where none are given, such as a smooth activation.
+    ``learns_limits``: whether labels that are limits, such as >8, are learnt (``batch.limits``).
     ``arrays``: arrays of atoms that the training's graphs have for it beside what the encoder reads: ``position``.
     """
 
@@ -118,6 +119,7 @@ class Objective(nn.Module):
     episodes: Episodes | None = None
     grad_in_validation: bool = False
     unused_parameters: bool = False
+    learns_limits: bool = False
     least_rows: int = 1
     copies: int = 1
     usual_views: str | None = None

@@ -112,6 +112,11 @@ class Outputs:
                 out[:, j] = (y[:, j] - low) / (high - low)
         return np.nan_to_num(out, nan=0.0).astype(np.float32)
 
+    def limits(self, limits: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
+        """float32 [n, t, 2]: limits of regression targets on the scale of ``labels``."""
+        taken = (self.mean + self._references(counts))[..., None]
+        return ((limits - taken) / self.scale[:, None]).astype(np.float32)
+
     def values(self, raw: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
         """float64 [n, d_out]: raw outputs as values in the targets' own units, or as probabilities.
 

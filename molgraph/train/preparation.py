@@ -18,6 +18,7 @@ from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.graph_store import InputSpec
 from molgraph.data.labels import check_labels, check_targets, check_weights
 from molgraph.data.levels import labelled, level_of, pooled
+from molgraph.data.limits import middle_of
 from molgraph.data.table import OK, Table
 from molgraph.data.target_json import notes_of
 from molgraph.data.view import View
@@ -121,7 +122,9 @@ def prepare(
         fit_labels(labels, molecules_of(part.table, inputs), threads)
 
     def samples(part: _Part, graphs: Sequence[CachedGraphs]) -> Samples:
-        weights = label_weights(part.y, part.weights, classes)
+        limits = part.table.limits
+        known = part.y if limits is None else np.where(part.table.limited, middle_of(limits), part.y)
+        weights = label_weights(known, part.weights, classes)
         if not targets:  # a corpus: each row counts once
             weights = np.ones((len(part.y), 1), np.float32)
         extra = descriptors.apply(part.table.features, part.table.feature_names)
@@ -131,7 +134,8 @@ def prepare(
         if labels is not None:
             made = label_rows(labels, molecules_of(part.table, inputs), folder, threads)
             y = np.concatenate([y, made[np.arange(len(made))]], axis=1) if targets else made
-        return Samples(stores, part.graph, extra, y, weights, part.offsets)
+        scaled = None if limits is None else outputs.limits(limits, atoms)
+        return Samples(stores, part.graph, extra, y, weights, part.offsets, limits=scaled)
 
     train, held = samples(part, graphs), None
     rest = _without_labels(table, graphs, readable, unlearned) if unlabelled else None
@@ -153,8 +157,8 @@ def prepare(
     judged_y: Any = None if held is None or (labels is not None and not targets) else held.y
     prints = fingerprint(
         recipe=dict(recipe),
-        data=[*texts, part.y, extra, train.weights, [repr(t) for t in table.targets]],
-        split=["" if held is None else [held.graph.ravel(), judged_y, held.weights]],
+        data=[*texts, part.y, extra, train.weights, *limits_of(train), [repr(t) for t in table.targets]],
+        split=["" if held is None else [held.graph.ravel(), judged_y, held.weights, *limits_of(held)]],
         featuriser=" ".join(made.store.featuriser for made in graphs),
     )
     alone = unlabelled and not (rest and len(rest.table))
@@ -162,9 +166,15 @@ def prepare(
     return Prepared(train, held, outputs, descriptors, inputs, notes, prints)
 
 
+def limits_of(samples: Samples) -> list[np.ndarray]:
+    """The limits of labels, where there are any, for a fingerprint."""
+    return [] if samples.limits is None else [samples.limits]
+
+
 def _bare(table: Table) -> Table:
     """The table without targets, weights and descriptors."""
-    return replace(table, targets=(), y=None, packed={}, weights=None, features=None, feature_names=())
+    table = replace(table, targets=(), y=None, packed={}, weights=None, limits=None)
+    return replace(table, features=None, feature_names=())
 
 
 def molecules_of(table: Table, inputs: Sequence[Input]) -> list[str]:

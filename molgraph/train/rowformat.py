@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from textwrap import wrap
 from typing import IO
 
@@ -17,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from molgraph.base.contracts import Prediction
-from molgraph.base.errors import UnknownNameError, UnsupportedError
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.packed import offsets_of
 from molgraph.chem.atom_order import follow_block
 from molgraph.chem.molfile import draw_block, write_record
@@ -206,22 +205,6 @@ class SDRecords(RowFormat):
             title = ("id", block.partition("\n")[0].strip() or id)
             out.append(write_record(id, block, (f for f in zip(columns, cells, strict=True) if f != title)))
         return _bytes("".join(out), self.compressed)
-
-
-def row_format(path: str) -> RowFormat:
-    """The format that a file's name asks for; ``-`` is csv, and an unknown ending an ``UnknownNameError``."""
-    name = Path(path).name.lower()
-    if name == "-" or "." not in name:
-        return Delimited(",", False)
-    known: dict[str, RowFormat] = {".parquet": Parquet(), ".npy": Numbers()}
-    for end, compressed in (("", False), (".gz", True)):
-        known |= {f".csv{end}": Delimited(",", compressed), f".tsv{end}": Delimited("\t", compressed)}
-        known[f".sdf{end}"] = SDRecords(compressed)
-    for suffix, made in known.items():
-        if name.endswith(suffix):
-            return made
-    words = f"cannot write {Path(path).name!r}: unknown ending"
-    raise UnknownNameError(words, hint="known: " + ", ".join(sorted(known)))
 
 
 def _texts(values: Sequence[object] | np.ndarray | pa.ChunkedArray) -> list[str]:

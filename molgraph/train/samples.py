@@ -27,12 +27,13 @@ class InputBatch(NamedTuple):
 class Sample:
     """One batch: graphs for each entity column, descriptors of each row, and labels with their weights.
 
-    ``graphs``, int64 [n]: the graph of each row of the first column in its store, the same for duplicates.
+    ``graphs``, int64 [n]: the graph of each row of the first column in its store, the same for duplicates. ``limits``,
+    float32 [n, t, 2]: the lowest and highest scaled value of each label that is a limit, NaN elsewhere.
 
     Not a dataclass: Lightning walks through those value by value at every step.
     """
 
-    __slots__ = ("extra", "graphs", "parts", "weights", "y")
+    __slots__ = ("extra", "graphs", "limits", "parts", "weights", "y")
 
     def __init__(
         self,
@@ -41,8 +42,10 @@ class Sample:
         y: Tensor | None,
         weights: Tensor | None,
         graphs: Tensor | None = None,
+        limits: Tensor | None = None,
     ) -> None:
         self.parts, self.extra, self.y, self.weights, self.graphs = parts, extra, y, weights, graphs
+        self.limits = limits
 
     def to(self, device: torch.device) -> Sample:
         """The same on a device; nothing is done where it is the CPU."""
@@ -53,7 +56,7 @@ class Sample:
             return None if tensor is None else tensor.to(device, non_blocking=True)
 
         parts = tuple(InputBatch(batch.to(device), there(of_row)) for batch, of_row in self.parts)
-        return Sample(parts, *map(there, (self.extra, self.y, self.weights, self.graphs)))
+        return Sample(parts, *map(there, (self.extra, self.y, self.weights, self.graphs, self.limits)))
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Samples:
     weights: np.ndarray | None = None  # float32, as y, 0 where the label is missing, or None
     offsets: np.ndarray | None = None  # int64 [n + 1], where the labels of each row begin in y; None: one a row
     n_unlabelled: int = 0  # how many of its rows, the last ones, have no labels and come along with those that do
+    limits: np.ndarray | None = None  # float32 [n, t, 2], scaled limits of labels, NaN where there is none, or None
     views: tuple[ViewedColumn, ...] = ()  # through which training sees each entity column; none: graphs as they are
 
     def __len__(self) -> int:
@@ -101,7 +105,8 @@ class Samples:
         labels = rows if self.offsets is None else spread(self.offsets, rows)
         parts = tuple(self._part(j, self.graph[rows, j], rng) for j in range(len(self.stores)))
         values = (pick(self.extra, rows), pick(self.y, labels), pick(self.weights, labels))
-        return Sample(parts, *values, torch.from_numpy(self.graph[rows, 0]) if self.graph.size else None)
+        graphs = torch.from_numpy(self.graph[rows, 0]) if self.graph.size else None
+        return Sample(parts, *values, graphs, pick(self.limits, labels))
 
     def _part(self, j: int, graphs: np.ndarray, rng: np.random.Generator | None) -> InputBatch:
         of_row = None

@@ -22,6 +22,7 @@ from molgraph.base.paths import atomic_write, storage_error
 from molgraph.base.printable import printable
 from molgraph.base.progress import bar
 from molgraph.base.version import __version__
+from molgraph.base.workbook import split_sheet
 from molgraph.data.columns import as_text
 from molgraph.data.content import entity_texts
 from molgraph.data.read import iter_rows
@@ -32,7 +33,8 @@ from molgraph.train.checkpoint import digest
 from molgraph.train.chunk_folder import ChunkFolder
 from molgraph.train.model import Model
 from molgraph.train.pipelined_predict import predict_tables
-from molgraph.train.rowformat import RowFormat, SDRecords, arrange, row_format
+from molgraph.train.row_formats import row_format
+from molgraph.train.rowformat import RowFormat, SDRecords, arrange
 
 OnError = Literal["keep", "drop", "stop"]
 #: rows that are read, predicted and written at once; fixed, so that batches are the same in every run
@@ -93,8 +95,8 @@ def predict_stream(
 
     Args:
         model: what predicts tables, such as a ``Model``.
-        source: a file (csv, csv.gz, tsv, parquet, sdf, smi, xyz, npz), ``-`` for standard input, or a frame.
-        out: csv, csv.gz, tsv, tsv.gz, parquet, sdf or sdf.gz by its ending, or ``-`` for standard output.
+        source: a file (csv, csv.gz, tsv, parquet, xlsx, sdf, smi, xyz, npz), ``-`` for standard input, or a frame.
+        out: csv, csv.gz, tsv, tsv.gz, parquet, xlsx, sdf or sdf.gz by its ending, or ``-`` for standard output.
         model_hash: stands for the model; without it a killed run starts again.
         on_error: rows that cannot be predicted are kept with a reason, left out, or end the run.
         keep_columns: write the input's own columns, as they stand there, before the predictions.
@@ -106,8 +108,8 @@ def predict_stream(
         StorageError: the disk is full, or the file cannot be written; what was done is kept for the next run.
     """
     started, path = time.perf_counter(), os.fspath(out)
-    file = isinstance(source, str | os.PathLike) and os.path.isfile(source)
-    if file and os.path.realpath(source) == os.path.realpath(path):
+    given = split_sheet(os.fspath(source))[0] if isinstance(source, str | os.PathLike) else ""
+    if os.path.isfile(given) and os.path.realpath(given) == os.path.realpath(path):
         raise ConflictError(f"{path} is the file that is read", hint="name another output")
     run = repr((__version__, model_hash, chunk_rows, on_error == "drop", keep_columns, columns_of_input))
     how = (row_format(path), on_error, chunk_rows, keep_columns, columns_of_input)

@@ -59,7 +59,7 @@ def test_cells_are_read_as_asked_and_the_table_says_so(values, options, expected
         (["1.5", "1,234"], "'1,234' .*row 2.*thousands", "--decimal ,"),
         (["1.5", ">10", "<1"], r"'>10' .*row 2.*\(2 ", "qualifiers='drop'"),
         (["251.2 nM", "0.3 uM", "4 nM"], r"'251.2 nM' .*row 1.*\(nM 2, uM 1\)", "--unit nM"),
-        (["3 %", "4 %"], "'3 %'", "numbers alone"),
+        (["3 eV", "4 eV"], "'3 eV'", "numbers alone"),
     ],
 )
 def test_cells_that_nobody_asked_to_read_are_refused_with_the_way_out(values, noun, hint) -> None:

@@ -236,7 +236,7 @@ def test_what_wrote_nothing_leaves_nothing(source: Path, tmp_path: Path) -> None
 
 
 def test_refusals(source: Path, tmp_path: Path) -> None:
-    for out, error in ((source, errors.ConflictError), (tmp_path / "out.xlsx", errors.UnknownNameError)):
+    for out, error in ((source, errors.ConflictError), (tmp_path / "out.ods", errors.UnknownNameError)):
         with pytest.raises(error, match=out.name):
             stream(source, out)
     with pytest.raises(errors.CannotWriteError, match=r"out\.csv"):

@@ -20,6 +20,7 @@ from molgraph.base.cores import cores
 from molgraph.base.errors import BadValueError
 from molgraph.base.finite import check_finite
 from molgraph.data.labels import check_targets
+from molgraph.data.limits import middle_of, refuse_limits
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of, restore_unlearned, targets_from_json
 from molgraph.embed.landmarks import read_vectors, without_folder
@@ -104,8 +105,12 @@ class TabularMethod(Method):
         table.check_one_molecule(self.name)
         bare = replace(table, features=None, feature_names=()) if self.compares else table  # fingerprints alone
         features, matrix = self.feature_choice().fit(bare, cores(self.threads), self.store)
+        if not self.learns_limits:
+            refuse_limits(table, self.name, "take a graph model, xgboost or gp")
         targets, labels = table.row_targets, check_targets(table, np.isin(np.arange(len(table)), matrix.rows))
         y = labels.y[matrix.rows]
+        limited, limits = table.limited[matrix.rows], None if table.limits is None else table.limits[matrix.rows]
+        y = y if limits is None else np.where(limited, middle_of(limits), y)
         classes = class_tables(targets, y, self.class_weights)
         weights = None if table.weights is None else table.weights[matrix.rows]
         index = TanimotoIndex.of(matrix.x, y, self.max_rows, int(self.seed)) if self.compares else None
@@ -129,7 +134,8 @@ class TabularMethod(Method):
                 rows = np.flatnonzero(use)
                 x = matrix.x if len(rows) == len(matrix.x) else matrix.x[use]
                 place = rows if index is None else index.place[rows]
-                model = self.fit_target(TargetData(target, x, y[use, j], w, place, index, bar.advance))
+                own = limits[use, j] if limits is not None and limited[use, j].any() else None
+                model = self.fit_target(TargetData(target, x, y[use, j], w, place, index, own, bar.advance))
                 check_finite(model.arrays())
                 models.append(model)
                 bar.advance(0 if steps else 1)

@@ -32,10 +32,11 @@ class TargetData:
     Args:
         target: the target.
         x: float32 [n, width], the features.
-        y: float64 [n], values or class codes, without NaN.
+        y: float64 [n], values or class codes, without NaN; for a label that is a limit its finite end.
         weights: float64 [n], weights of the rows times those of their classes; None where all are equal.
         rows: int64 [n], the row numbers in ``index``; without one, among all the readable rows.
         index: the training rows, for a method that compares molecules with them.
+        limits: float64 [n, 2], the open range of a label that is a limit, NaN elsewhere; None where there is none.
         advance: moves the progress bar by a number of steps.
     """
 
@@ -45,6 +46,7 @@ class TargetData:
     weights: np.ndarray | None
     rows: np.ndarray
     index: TanimotoIndex | None = None
+    limits: np.ndarray | None = None
     advance: Callable[[int], None] = lambda n: None
 
     @property
@@ -57,9 +59,21 @@ class TargetData:
         """The weights, divided by their mean."""
         return None if self.weights is None else self.weights / self.weights.mean()
 
+    @property
+    def exact(self) -> np.ndarray:
+        """bool [n]: labels that are measured values."""
+        return np.ones(len(self.y), dtype=bool) if self.limits is None else np.isnan(self.limits[:, 0])
+
     def mean_and_sd(self) -> tuple[float, float]:
-        """The weighted mean of the labels and their standard deviation, which is never 0."""
+        """The weighted mean of the labels and their standard deviation, which is never 0; of limits their ends."""
         return float(np.average(self.y, weights=self.weights)), max(float(self.y.std()), 1e-12)
+
+    def ends(self, mean: float, sd: float) -> tuple[np.ndarray, np.ndarray]:
+        """float64 [n]: the lowest and the highest value of each label, standardised; the same for a measured one."""
+        low = high = self.y
+        if self.limits is not None:
+            low, high = (np.where(self.exact, self.y, end) for end in self.limits.T)
+        return (low - mean) / sd, (high - mean) / sd
 
     def kernel(self) -> np.ndarray:
         """Tanimoto similarity of the rows to each other, float64 [n, n]."""

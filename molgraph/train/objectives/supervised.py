@@ -43,11 +43,15 @@ class Supervised(Objective):
         raw, penalties = network(batch)
         if state.training:
             check_penalties(self.penalties, penalties)
-        total = (network.head.losses(raw, batch.y) * batch.weights).sum()
+        total = (self.losses(network, raw, batch) * batch.weights).sum()
         count, right = int((batch.weights > 0).sum()), dict[str, Tensor]()
         if self.valid_parts and not state.training:
             right = {"accuracy": self._right(network.head.values(raw)[0], batch.y, batch.weights)}
         return Loss(total, count, right).with_penalties(penalties, self.penalties)
+
+    def losses(self, network: Any, raw: Tensor, batch: Any) -> Tensor:
+        """The loss of each label, [n, t]; of a missing one any number."""
+        return network.head.losses(raw, batch.y)
 
     def _right(self, raw: Tensor, y: Tensor, weights: Tensor) -> Tensor:
         """How many labels are the likeliest class."""

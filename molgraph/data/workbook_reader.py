@@ -1,0 +1,131 @@
+"""Read a sheet of an Excel workbook (.xlsx) as columns of text: the values that are stored, formulas never run."""
+
+from __future__ import annotations
+
+import datetime
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from molgraph.base.errors import DataError, EmptyError, FormatError, MissingColumnError, nearest
+from molgraph.base.workbook import MOST_ROWS, split_sheet
+from molgraph.data.chunks import SAMPLE_ROWS, Chunk, check_size
+from molgraph.data.columns import encodable
+from molgraph.data.delimited import check_unique
+from molgraph.data.source_file import Opened
+
+#: what openpyxl raises for files that are damaged or none of its own
+BROKEN = (zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError, AttributeError, TypeError, SyntaxError)
+
+
+class WorkbookReader:
+    """One sheet of a workbook; the first where none is named behind ``::``.
+
+    The first row that is not empty is the header. Each row below it is a row, empty ones between others too; empty
+    ones at the end are none. A number is written as Python writes it, a date as ISO 8601 has it, TRUE and FALSE in
+    words. A formula is the value that was stored with it.
+
+    Args:
+        source: ``book.xlsx`` or ``book.xlsx::Sheet``.
+
+    Raises:
+        DataError: no workbook, no such sheet, an empty one, or formulas that were never computed.
+    """
+
+    smiles: str | None = None
+    id: str | None = None
+    geometry: str | None = None
+    rereadable = True
+
+    def __init__(self, source: str | Path) -> None:
+        path, sheet = split_sheet(str(source))
+        self.name = str(source)
+        rows = self._read(path, sheet)
+        while rows and not any(rows[-1]):
+            rows.pop()
+        first = next((i for i, row in enumerate(rows) if any(row)), None)
+        if first is None:
+            raise EmptyError(f"{self.name} is empty", hint="it needs a header line with a column of SMILES")
+        width = max(max((j + 1 for j, cell in enumerate(row) if cell), default=0) for row in rows)
+        wide = [[*row[:width], *[""] * (width - len(row))] for row in rows[first:]]
+        self.names = [cell.strip() or f"column {j + 1}" for j, cell in enumerate(wide[0])]
+        check_unique(self.names, self.name)
+        columns = zip(*wide[1:], strict=True) if len(wide) > 1 else [()] * width
+        texts = [pa.array(map(encodable, cells), pa.string()) for cells in columns]
+        self._table = pa.table(texts, names=self.names)
+
+    def sample(self) -> pa.Table:
+        return self._table.slice(0, SAMPLE_ROWS)
+
+    def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
+        n = len(self._table)
+        for start in range(0, n, rows or max(n, 1)):
+            part = self._table.select(columns).slice(start, rows or n)
+            check_size(part.nbytes, start, len(part))
+            yield Chunk(part.combine_chunks(), start)
+
+    def _read(self, path: str, sheet: str | None) -> list[list[str]]:
+        """The cells of the sheet as text, row by row."""
+        import openpyxl
+
+        if not Path(path).is_file():
+            Opened(path)  # says what is wrong
+        try:
+            with zipfile.ZipFile(path) as packed:
+                check_size(sum(each.file_size for each in packed.infolist()), 0, MOST_ROWS)
+            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+            try:
+                rows = [[_text(cell) for cell in row] for row in self._sheet(book, sheet).iter_rows(values_only=True)]
+            finally:
+                book.close()
+            self._check_formulas(openpyxl, path, sheet, rows)
+        except DataError:
+            raise
+        except BROKEN as error:
+            raise FormatError(
+                f"{path} is no whole workbook (.xlsx): {error}", hint="save it again, or as csv"
+            ) from None
+        return rows
+
+    def _sheet(self, book: Any, name: str | None) -> Any:
+        known = [each.title for each in book.worksheets]
+        if name is None and known:
+            return book.worksheets[0]
+        if name not in known:
+            raise MissingColumnError(f"{self.name}: there is no sheet {name!r}", hint=nearest(name or "", known))
+        return book[name]
+
+    def _check_formulas(self, openpyxl: Any, path: str, sheet: str | None, rows: list[list[str]]) -> None:
+        """Refuse formulas whose value is not stored, as some programs write them: their cells would be empty."""
+        with zipfile.ZipFile(path) as packed:
+            parts = [n for n in packed.namelist() if n.startswith("xl/worksheets/")]
+            if not any(b"<f" in packed.read(name) for name in parts):
+                return
+        book = openpyxl.load_workbook(path, read_only=True)
+        try:
+            for row, values in zip(self._sheet(book, sheet).iter_rows(), rows, strict=False):
+                for cell, value in zip(row, values, strict=False):
+                    if cell.data_type == "f" and not value:
+                        words = f"{self.name}: the formula in cell {cell.coordinate} has no stored value"
+                        raise FormatError(words, hint="open it in a spreadsheet and save it, or save it as csv")
+        finally:
+            book.close()
+
+
+def _text(value: Any) -> str:
+    """A cell as text.
+
+    Example:
+        >>> [_text(v) for v in (None, 5, 0.1, True, datetime.datetime(2024, 3, 1), " x")]
+        ['', '5', '0.1', 'TRUE', '2024-03-01', ' x']
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, datetime.datetime):
+        return value.date().isoformat() if value.time() == datetime.time() else value.isoformat(sep=" ")
+    return str(value)
