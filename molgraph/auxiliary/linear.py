@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
-from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, TargetModel, TargetPrediction
+from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, TargetPrediction
 from molgraph.auxiliary.tabular.table_featuriser import Choice
-from molgraph.auxiliary.tabular.target_model import values_of_scores
+from molgraph.auxiliary.tabular.target_model import SharesScore, values_of_scores
 from molgraph.base.contracts import Target
 from molgraph.base.ranges import Bits, Positive, Radius
 from molgraph.base.registry import register
@@ -21,8 +21,10 @@ FAR = 5.0  # deviations; a descriptor further out counts as that far, so that no
 
 
 @dataclass(frozen=True)
-class Plane(TargetModel):
+class Plane(SharesScore):
     """A linear function of standardised features."""
+
+    score_name: ClassVar[str] = "log-odds"
 
     target: Target
     mean: np.ndarray  # float64 [width], of the features
@@ -31,8 +33,16 @@ class Plane(TargetModel):
     height: np.ndarray  # float64 [k], the intercept
 
     def predict(self, x: np.ndarray) -> TargetPrediction:
-        z = _standardised(x, self.mean, self.scale) @ self.slope + self.height
-        return TargetPrediction(values_of_scores(self.target, z))
+        return TargetPrediction(values_of_scores(self.target, self.scores(x)))
+
+    def scores(self, x: np.ndarray) -> np.ndarray:
+        """The linear function: numbers, or scores of classes."""
+        return np.asarray(_standardised(x, self.mean, self.scale) @ self.slope + self.height)
+
+    def shares(self, x: np.ndarray, reference: np.ndarray, column: int) -> np.ndarray:
+        """The slope times the difference of each feature, which are its Shapley values."""
+        one, other = (_standardised(row[None], self.mean, self.scale)[0] for row in (x, reference))
+        return np.asarray((one - other) * self.slope[:, column])
 
     @classmethod
     def load(cls, stored: StoredTarget) -> Self:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from rdkit import Chem
 from rdkit.Chem import rdFingerprintGenerator
 
-from molgraph.chem.smiles import parse_smiles
+from molgraph.chem.bounded import bounded, is_hard
+from molgraph.chem.smiles import parse_smiles, quiet
 
 
 class Environment(NamedTuple):
@@ -57,4 +58,36 @@ def bit_environments(
                 found[bit] = atom_environment(text, *places[0]).smiles
         if not wanted:
             break
+    return found
+
+
+class BitPlace(NamedTuple):
+    """An environment that sets a bit of a Morgan fingerprint: the bit, and the numbers of its atoms."""
+
+    bit: int
+    atoms: tuple[int, ...]
+
+
+def bit_places(smiles: str, *, radius: int = 2, n_bits: int = 2048) -> list[BitPlace]:
+    """Every environment that sets a bit of the Morgan fingerprint of a readable molecule.
+
+    Example:
+        >>> sorted(len(place.atoms) for place in bit_places("CCO"))
+        [1, 1, 1, 2, 2, 3]
+    """
+    return bounded(_bit_places, (smiles, radius, n_bits)) if is_hard(smiles) else _bit_places((smiles, radius, n_bits))
+
+
+def _bit_places(asked: tuple[str, int, int]) -> list[BitPlace]:
+    smiles, radius, n_bits = asked
+    mol = parse_smiles(smiles).mol
+    made = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=n_bits)
+    extra = rdFingerprintGenerator.AdditionalOutput()
+    extra.AllocateBitInfoMap()
+    with quiet():
+        made.GetFingerprint(mol, additionalOutput=extra)
+    distances, found = Chem.GetDistanceMatrix(mol), []
+    for bit, places in sorted(extra.GetBitInfoMap().items()):
+        for centre, reach in places:
+            found.append(BitPlace(bit, tuple((distances[centre] <= reach).nonzero()[0].tolist())))
     return found

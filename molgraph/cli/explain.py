@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import typer
+
+from molgraph.base.errors import ConflictError
 from molgraph.base.paths import check_ending
 from molgraph.cli.options import Ids, argument, check_whole, check_writable, option, out_option
 from molgraph.cli.predict import source_of
@@ -13,13 +16,30 @@ from molgraph.cli.predict import source_of
 def explain(
     model: Annotated[str, argument("A graph model's file (.mgm).")],
     data: Annotated[list[str], argument("SMILES, or a file of molecules.")],
-    by: Annotated[str, option("NAME", "An explainer, with its settings: molgraph models --kind explainer.")],
+    by: Annotated[
+        str, option("NAME", "An explainer, with its settings; by the model if not given.", "--by", "--how")
+    ] = "",
+    audit: Annotated[str, option("NAME", "attention: whether its weights explain the predictions.")] = "",
+    smooth: Annotated[float | None, option("BETA", "Explain gradients with softplus in the place of ReLU.")] = None,
+    fragility: Annotated[
+        bool, typer.Option("--fragility", help="How far gradients' map moves at an equal prediction.")
+    ] = False,
+    faithfulness: Annotated[
+        bool, typer.Option("--faithfulness/--no-faithfulness", help="Measure deletion curves.")
+    ] = True,
     n: Annotated[int, option("N", "Molecules of a file that are explained.", "-n")] = 50,
     id: Ids = None,
     out: Annotated[Path | None, out_option("A page (.html), one molecule (.svg) or the values (.csv).")] = None,
 ) -> None:
     """Show what a model holds of the atoms and bonds of molecules.
 
+    Without --by the model chooses: contributions, shap, gradients or infill.
+    Where the values explain predictions, each molecule has the area under its
+    deletion curve beside that of random orders: lower is more faithful.
+
+    gradients colours atoms by integrated gradients of a network; shap by exact
+    Shapley values of Morgan bits (forests, boosted trees, linear models);
+    attention by the weights of a readout, which --audit attention tests;
     contributions colours atoms by what each adds to a prediction that is their
     exact sum (additive); infill marks the fragments that a prediction falls
     without, where fragments of a library stand in their place; occlusion hides
@@ -28,6 +48,10 @@ def explain(
     bits shows the fragments that a bit of a neural_fingerprint stands for.
 
     Examples:
+        molgraph explain model.mgm "CC(=O)Nc1ccc(O)cc1" -o page.html
+        molgraph explain dmpnn.mgm CCO --how gradients --smooth 1 --fragility
+        molgraph explain attentive.mgm library.smi --audit attention -o audit.html
+        molgraph explain forest.mgm library.smi --by shap -o atoms.csv
         molgraph explain structpool.mgm CCO c1ccccc1O --by clusters -o page.html
         molgraph explain rfm.mgm library.smi --by "salience(block=core)" -o bonds.csv
         molgraph explain nfp.mgm library.smi --by "bits(bit=7, top=4)" -o bit.html
@@ -41,8 +65,17 @@ def explain(
     from molgraph.data.read import read_table
     from molgraph.explain.named import with_ids
 
+    if audit and by:
+        raise ConflictError("--audit names an explainer, as --by does", hint="leave --by out")
+    by, own = audit or by, ["audit=true"] if audit else []
+    own += [] if smooth is None else [f"smooth={smooth:g}"]
+    own += ["fragility=true"] * fragility
+    if own:  # settings as any other
+        name, _, rest = (by or "gradients").partition("(")
+        by = f"{name}({', '.join(own)}{', ' if rest else ')'}{rest}"
     table = read_table(source_of(data), id=id)
-    found = with_ids(api.explain(model, table.smiles.tolist()[:n], by=by), table.ids.tolist()[:n])
+    found = api.explain(model, table.smiles.tolist()[:n], by=by, faithfulness=faithfulness)
+    found = with_ids(found, table.ids.tolist()[:n])
     if out is not None:
         found.save(out)
     say(repr(found))

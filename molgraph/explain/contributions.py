@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import torch
 
-from molgraph.base.errors import UnknownNameError, UnsupportedError, nearest
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
-from molgraph.explain.explainer import Attribution, Explainer
+from molgraph.explain.answers import target_columns, target_place
+from molgraph.explain.explainer import Attribution, Explainer, signed_shares
 from molgraph.nn.readouts import Mean, NormReadout, Sum
 from molgraph.train.inference import FittedNetworks
 from molgraph.train.method import GraphMethod
@@ -122,6 +123,7 @@ class ContributionsOfAtoms(Explainer):
 
     reads, model = "contributions of atoms", "additive"
     whole_model = True
+    rank = 1
 
     def __init__(self, *, target: str = "") -> None:
         self.target = target
@@ -133,20 +135,17 @@ class ContributionsOfAtoms(Explainer):
     def explain(self, encoder: Any, batch: GraphBatch, smiles: Sequence[str]) -> Attribution:
         """The contributions, as ``contributions`` has them."""
         fitted = encoder.method.ready()
-        known = [each.name for each in fitted.outputs.targets]
-        if self.target and self.target not in known:
-            raise UnknownNameError(f"the model has no target {self.target!r}", hint=nearest(self.target, known))
-        found = contributions(fitted, batch, known.index(self.target) if self.target else 0)
+        found = contributions(fitted, batch, target_place(encoder, self.target))
         graph, ends = batch.graph_of("atom").numpy(), [*pairwise(batch["atom"].offsets.tolist())]
         frame = pd.DataFrame({"molecule": graph, "value": found.atoms})
         frame.insert(1, "atom", frame.groupby("molecule").cumcount())
         drawings, captions, gaps = [], [], [0.0]
         for i, (a, b) in enumerate(ends):
             own = found.atoms[a:b]
-            shares = np.abs(own) / max(np.abs(own).max(initial=0.0), np.finfo(np.float64).tiny)
-            drawings.append((i, {"groups": (own < 0).astype(int).tolist(), "shares": shares.tolist()}))
+            drawings.append((i, signed_shares(own)))
             words = f"{smiles[i]}: {found.unit} {found.total[i]:.3g} = {found.base:.3g} {own.sum():+.3g} of its atoms"
             captions.append(words if b > a else "")
             gaps.append(abs(found.total[i] - found.base - own.sum()) if b > a else 0.0)
         notes = ("blue (0) raises it, orange (1) lowers it", f"contributions and base sum to it within {max(gaps):.1g}")
-        return Attribution("atom", frame, drawings, captions, notes)
+        columns = (target_columns(encoder, self.target)[0],) * len(ends)
+        return Attribution("atom", frame, drawings, captions, notes, columns)

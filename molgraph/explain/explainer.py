@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from molgraph.data.batch import GraphBatch
@@ -26,6 +27,8 @@ class Attribution:
         drawings: for each drawing the number of its molecule and keywords of ``molgraph.chem.draw.draw_molecule``.
         captions: words under each drawing, after the SMILES.
         notes: sentences on what the values are, and are not.
+        columns: the model's output column that the values of each molecule explain; empty where they explain none, and
+            no deletion curve is made.
     """
 
     level: Level
@@ -33,6 +36,19 @@ class Attribution:
     drawings: Sequence[tuple[int, Mapping[str, Any]]]
     captions: Sequence[str]
     notes: tuple[str, ...] = ()
+    columns: tuple[int, ...] = ()
+
+
+def signed_shares(values: np.ndarray) -> dict[str, list[Any]]:
+    """How atoms are drawn by signed values: group 0 where they are above 0, 1 below, paler where they are less.
+
+    Example:
+        >>> signed_shares(np.array([2.0, -1.0]))
+        {'groups': [0, 1], 'shares': [1.0, 0.5]}
+    """
+    size = np.abs(values)
+    shares = size / max(size.max(initial=0.0), np.finfo(np.float64).tiny)
+    return {"groups": (values < 0).astype(int).tolist(), "shares": shares.tolist()}
 
 
 class Explainer(ABC):
@@ -40,12 +56,14 @@ class Explainer(ABC):
 
     ``reads``: what a model must have, in words; ``model``: one that has it. An explainer asks for a capability of the
     encoder (a Protocol), never for its class, so that other encoders can be read too. ``whole_model``: whether both
-    methods are handed the model (``molgraph.train.model.Model``), of any method, in the place of its encoder.
+    methods are handed the model (``molgraph.train.model.Model``), of any method, in the place of its encoder. ``rank``:
+    the explainers that explain predictions are tried in this order where none is named, from 1; 0 is never.
     """
 
     reads: str = ""
     model: str = ""
     whole_model: bool = False
+    rank: int = 0
     small: Mapping[str, Any] = MappingProxyType({})
 
     @abstractmethod

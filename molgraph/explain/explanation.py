@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,9 +18,12 @@ from molgraph.base.errors import UnsupportedError
 from molgraph.base.parts import make_part, read_part
 from molgraph.base.paths import check_ending, write_whole
 from molgraph.base.printable import count, printable
+from molgraph.base.registry import get, names
 from molgraph.chem.draw import draw_molecule
+from molgraph.chem.smiles import parse_smiles
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.standardise import standardise
+from molgraph.explain.deletion import MEASURES, deletion_curves, summary
 from molgraph.explain.explainer import Explainer
 from molgraph.train.inputs import graph_of_rows, input_graphs
 from molgraph.train.large_graphs import too_large
@@ -44,6 +48,9 @@ class Explanation:
         svgs: a drawing each, an ``<svg>`` element.
         captions: the text under each.
         notes: what the values are, and are not.
+        faithfulness: a row a molecule whose atoms have values that explain its prediction: ``molecule``, and
+            ``deletion_area``, ``random_area`` and ``beats_random``, the fields of ``explain.deletion.Deletion``, which
+            ``values`` has too; else of no rows.
     """
 
     by: str
@@ -54,6 +61,7 @@ class Explanation:
     svgs: tuple[str, ...]
     captions: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    faithfulness: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=MEASURES))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the drawings as an HTML page, that of a single molecule as ``.svg``, or the values as ``.csv``.
@@ -86,13 +94,19 @@ class Explanation:
         return printable("\n".join([*lines, *self.notes]))
 
 
-def explain(model: Model | str | os.PathLike[str], smiles: str | Sequence[str], by: str) -> Explanation:
+def explain(
+    model: Model | str | os.PathLike[str], smiles: str | Sequence[str], by: str = "", *, faithfulness: bool = True
+) -> Explanation:
     """Explain molecules by what a fitted model holds: atoms, bonds or fragments get values, and are drawn.
 
+    Without a name the explainer is chosen by the model: exact contributions of sums over atoms, Shapley values of trees
+    and linear models on fingerprints, gradients of other networks, replaced fragments of anything else that predicts.
+
     Args:
-        model: a graph model of molecules, or the path of its file.
+        model: a model of molecules, or the path of its file.
         smiles: one molecule, or several.
         by: a registered explainer with its settings, such as ``salience(block=core)``; ``molgraph.names("explainer")``.
+        faithfulness: whether deletion curves are measured, where the values explain predictions.
 
     Raises:
         UsageError: a model that the explainer does not read, an unknown explainer or setting.
@@ -104,24 +118,62 @@ def explain(model: Model | str | os.PathLike[str], smiles: str | Sequence[str], 
         >>> found = molgraph.explain(model, ["CCO", "not a molecule"], by="salience")
         >>> found.values[["molecule", "atom", "other"]].values.tolist(), found.reasons
         ([[0, 0, 1], [0, 1, 2]], ('', 'cannot be read'))
+        >>> molgraph.explain(model, "CCO").by
+        'gradients'
     """
-    explainer: Explainer = make_part("explainer", by)
     loaded = model if isinstance(model, Model) else load_model(model)
-    encoder = loaded.method.ready().network.encoder if isinstance(loaded.method, GraphMethod) else None
-    read = loaded if explainer.whole_model else encoder
-    if not explainer.can_read(read):
-        hint = f"train one that has: molgraph train -m {explainer.model}"
-        raise UnsupportedError(f"a {loaded.kind} has no {explainer.reads}", hint=hint)
-    texts, batch, reasons = read_molecules(loaded, smiles)
-    with torch.no_grad():
-        made = explainer.explain(read, batch, texts)
+    for text in [by] if by else suited(loaded):
+        explainer: Explainer = make_part("explainer", text)
+        read = _read_by(loaded, explainer)
+        if not explainer.can_read(read):
+            hint = f"train one that has: molgraph train -m {explainer.model}"
+            raise UnsupportedError(f"a {loaded.kind} has no {explainer.reads}", hint=hint)
+        texts, batch, reasons = read_molecules(loaded, smiles)
+        try:
+            with torch.no_grad():
+                made = explainer.explain(read, batch, texts)
+            break
+        except UnsupportedError:  # such as a target of several classes, which a sum over atoms is none of
+            if by or text == suited(loaded)[-1]:
+                raise
+    if made.columns:
+        known = {*made.values["molecule"]}
+        reasons = tuple(why or "it has no prediction" * (i not in known) for i, why in enumerate(reasons))
+    curves = deletion_curves(loaded, texts, made) if made.columns and faithfulness else {}
     svgs = tuple(draw_molecule(texts[i], width=WIDTH, height=HEIGHT, **how) for i, how in made.drawings)
     captions = tuple(
-        text or ": ".join(filter(None, (texts[i], reasons[i])))
+        (text or ": ".join(filter(None, (texts[i], reasons[i])))) + (f"; {curves[i]}" if i in curves else "")
         for (i, _), text in zip(made.drawings, made.captions, strict=True)
     )
-    name = read_part(by, "explainer").name
-    return Explanation(name, texts, reasons, made.level, made.values, svgs, captions, made.notes)
+    frame = pd.DataFrame([(i, *each) for i, each in curves.items()], columns=MEASURES)
+    values = made.values.merge(frame, on="molecule", how="left") if curves else made.values
+    notes = (*made.notes, *filter(None, [summary(curves)]))
+    return Explanation(
+        read_part(text, "explainer").name, texts, reasons, made.level, values, svgs, captions, notes, frame
+    )
+
+
+def suited(model: Model) -> list[str]:
+    """The explainers of predictions that read a model, the one to prefer first.
+
+    Raises:
+        UnsupportedError: none does, as the model predicts nothing.
+    """
+    ranked = sorted((get("explainer", name).rank, name) for name in names("explainer"))
+    found = [
+        name for rank, name in ranked if rank and (own := make_part("explainer", name)).can_read(_read_by(model, own))
+    ]
+    if not found:
+        hint = "name one that reads what it holds: --by NAME; molgraph models --kind explainer lists them"
+        raise UnsupportedError(f"a {model.kind} predicts nothing that could be explained", hint=hint)
+    return found
+
+
+def _read_by(model: Model, explainer: Explainer) -> Any:
+    """The model, or its encoder, as the explainer asks."""
+    if explainer.whole_model:
+        return model
+    return model.method.ready().network.encoder if isinstance(model.method, GraphMethod) else None
 
 
 def read_molecules(model: Model, smiles: str | Sequence[str]) -> tuple[tuple[str, ...], GraphBatch, tuple[str, ...]]:
@@ -141,11 +193,15 @@ def read_molecules(model: Model, smiles: str | Sequence[str]) -> tuple[tuple[str
     given = [str(each or "") for each in ([smiles] if isinstance(smiles, str) else smiles)]
     # a row without a molecule has no graph; one that cannot be read has an empty one, as the last row here
     table = standardise(model.read([text.strip() or "none" for text in (*given, "")]), model.standardiser)
-    if not isinstance(method, GraphMethod):
-        reasons = tuple("" if fine else "cannot be read" for fine in table.ok[:-1])
-        texts = tuple(own if fine else text for own, text, fine in zip(table.smiles, given, table.ok, strict=False))
+    graphs = input_graphs(table, method.graph_inputs()) if isinstance(method, GraphMethod) else ()
+    if not isinstance(method, GraphMethod) or "atom" not in graphs[0].store.levels:
+        ok = [
+            bool(fine) and parse_smiles(str(text)).mol is not None
+            for text, fine in zip(table.smiles, table.ok, strict=True)
+        ]
+        reasons = tuple("" if fine else "cannot be read" for fine in ok[:-1])
+        texts = tuple(own if fine else text for own, text, fine in zip(table.smiles, given, ok, strict=False))
         return texts, GraphBatch(0, {}), reasons
-    graphs = input_graphs(table, method.graph_inputs())
     *rows, empty = graph_of_rows(graphs)[:, 0].tolist()
     encoder = method.ready().network.encoder
     large = {graph: f"cannot be drawn: {error.message}" for graph, error in too_large(encoder, graphs[0].store).items()}

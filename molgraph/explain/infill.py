@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 
 from molgraph.base.contracts import Method
-from molgraph.base.errors import EmptyError, UnknownNameError, UnsupportedError, nearest
+from molgraph.base.errors import EmptyError, UnsupportedError
 from molgraph.base.ranges import Count, NotNegative, Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
@@ -21,6 +21,7 @@ from molgraph.base.systems import SystemCard
 from molgraph.chem.infill import FragmentLibrary, Pieces, canonical, carbon, cut, infill, name_of
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.read import read_table
+from molgraph.explain.answers import EDGE, as_score, explained_columns, target_columns
 from molgraph.explain.explainer import Attribution, Explainer
 from molgraph.explain.masks import enumerate_masks, learn_masks
 from molgraph.explain.occlusion import answers_without
@@ -29,7 +30,7 @@ from molgraph.train.model import Model
 
 Fill = Literal["library", "carbon", "zero"]
 MOST, BASE, EXACT = 2000, 16, 8  # molecules of a library; draws without any fragment; fragments that are enumerated
-EDGE, FAINT = 1e-6, 0.1  # probabilities are this far from 0 and 1; deviations in which nothing is to be explained
+FAINT = 0.1  # deviations in which nothing is to be explained
 
 
 class Regions(NamedTuple):
@@ -41,6 +42,7 @@ class Regions(NamedTuple):
         alone: float64 [fragments]: the share of the evidence that is lost where one fragment is replaced; below 0 where
             there is more, NaN where no filling is a molecule.
         left, kept: the shares of the evidence without the deletion region, and with nothing but the sufficient one.
+        gap: the evidence: the answer less that for molecules drawn anew as a whole.
     """
 
     drop: np.ndarray
@@ -49,6 +51,7 @@ class Regions(NamedTuple):
     alone: np.ndarray
     left: float
     kept: float
+    gap: float
 
 
 class Evidence:
@@ -92,11 +95,15 @@ class Evidence:
             atoms = [self._atoms(mask) for mask in new.values()]
             fitted = self.model.method.ready()  # type: ignore[attr-defined]
             raw = fitted.network.head.values(torch.from_numpy(answers_without(fitted, self.smiles, atoms)))[0]
-            self._known |= zip(new, self._scaled(fitted.outputs.values(raw.numpy())), strict=True)
+            self._known |= zip(new, as_score(self.model, fitted.outputs.values(raw.numpy()), self.column), strict=True)
         elif new:
             made = [self.filled(mask, self.draws) for mask in new.values()]
             texts = sorted({text for own in made for text in own if text})
-            value = dict(zip(texts, self._scaled(self.model.predict(texts).value), strict=True)) if texts else {}
+            value = (
+                dict(zip(texts, as_score(self.model, self.model.predict(texts).value, self.column), strict=True))
+                if texts
+                else {}
+            )
             for key, own in zip(new, made, strict=True):
                 found = np.array([value[text] for text in own if text])
                 self._known[key] = float(np.nanmean(found)) if np.isfinite(found).any() else float("nan")
@@ -108,21 +115,12 @@ class Evidence:
         if self.fill != "library":
             return float(self.values(every[None])[0]), 0.0
         texts = [text for text in self.filled(every, BASE) if text]
-        found = self._scaled(self.model.predict(texts).value) if texts else np.full(1, np.nan)
+        found = as_score(self.model, self.model.predict(texts).value, self.column) if texts else np.full(1, np.nan)
         found = found[np.isfinite(found)]
         return (float(found.mean()), float(found.std())) if len(found) else (float("nan"), 0.0)
 
     def _atoms(self, mask: np.ndarray) -> list[int]:
         return [i for own, gone in zip(self.pieces.atoms, mask, strict=True) if gone for i in own]
-
-    def _scaled(self, value: np.ndarray) -> np.ndarray:
-        """Numbers as they are, probabilities as log-odds."""
-        own = np.asarray(value, dtype=np.float64)[:, self.column]
-        kinds = [target.kind for target in self.model.targets for _ in target.columns]
-        if kinds[self.column] in ("regression", "bounded"):
-            return own
-        own = np.clip(own, EDGE, 1 - EDGE)
-        return np.asarray(np.log(own / (1 - own)))
 
 
 def find_regions(evidence: Evidence, size: float, *, exact: int = EXACT, seed: int = 0) -> Regions:
@@ -138,7 +136,7 @@ def find_regions(evidence: Evidence, size: float, *, exact: int = EXACT, seed: i
     gap = whole - base
     if not np.isfinite(gap) or abs(gap) <= max(EDGE, FAINT * spread):
         nothing = np.zeros(n, bool)
-        return Regions(np.zeros(n), nothing, nothing, np.zeros(n), 1.0, 0.0)
+        return Regions(np.zeros(n), nothing, nothing, np.zeros(n), 1.0, 0.0, gap)
 
     def left(masks: np.ndarray) -> np.ndarray:
         found = np.where(masks.all(1), 0.0, (evidence.values(masks) - base) / gap)
@@ -156,7 +154,7 @@ def find_regions(evidence: Evidence, size: float, *, exact: int = EXACT, seed: i
     else:
         (theta, gone), (_, out) = learn_masks(deletion, n, seed), learn_masks(sufficient, n, seed)
     alone = 1 - (evidence.values(np.eye(n, dtype=bool)) - base) / gap
-    return Regions(theta, gone, ~out, alone, float(left(gone[None])[0]), float(left(out[None])[0]))
+    return Regions(theta, gone, ~out, alone, float(left(gone[None])[0]), float(left(out[None])[0]), gap)
 
 
 @lru_cache(maxsize=4)
@@ -202,8 +200,8 @@ class Infill(Explainer):
     (log-odds of a class) less that for molecules drawn anew as a whole. A molecule is cut at acyclic bonds of
     rings, and between carbon and linking hetero atoms. Of up to 8 fragments all masks are tried; of more, probabilities
     are learned. ``values`` has a row a fragment: ``value`` (the probability that the deletion region holds it),
-    ``alone`` (the share of the evidence that is lost by replacing it), ``deletion`` and ``sufficient``, and its
-    ``atoms``.
+    ``alone`` (the share of the evidence that is lost by replacing it), ``change`` (the same in units of the answer),
+    ``deletion`` and ``sufficient``, and its ``atoms``.
 
     Args:
         fill: ``library``, or for comparison ``carbon`` and, of graph networks, ``zero`` features.
@@ -215,6 +213,7 @@ class Infill(Explainer):
 
     reads, model = "predictions of molecules", "dmpnn"
     whole_model = True
+    rank = 5
     small = MappingProxyType({"draws": 2})
 
     def __init__(
@@ -240,7 +239,7 @@ class Infill(Explainer):
             raise UnsupportedError(words, hint="choose infill(fill=library) or infill(fill=carbon)")
         library = fragment_library(self.library) if self.fill == "library" else None
         predicted = model.predict([*smiles])
-        columns = self._columns(model)
+        columns, chosen = target_columns(model, self.target), explained_columns(model, predicted.value, self.target)
         rows: list[tuple[Any, ...]] = []
         drawings: list[tuple[int, dict[str, Any]]] = []
         captions: list[str] = []
@@ -250,30 +249,20 @@ class Infill(Explainer):
                 drawings.append((i, {}))
                 captions.append("")
                 continue
-            column = columns[int(predicted.value[i, columns].argmax())]
             plain, order = canonical(mol)
-            evidence = Evidence(model, plain, self.fill, library, column, self.draws)
+            evidence = Evidence(model, plain, self.fill, library, chosen[i], self.draws)
             found = find_regions(evidence, self.size)
             marked: list[int] = []
             for k, own in enumerate(evidence.pieces.atoms):
                 atoms = sorted(order[a] for a in own)
                 marked += atoms if found.deletion[k] else []
                 name = name_of(mol, atoms)
-                row = (i, atoms[0], found.drop[k], name, found.alone[k], found.deletion[k], found.sufficient[k])
-                rows.append((*row, " ".join(map(str, atoms))))
+                row = (i, atoms[0], found.drop[k], name, found.alone[k], found.alone[k] * found.gap, found.deletion[k])
+                rows.append((*row, found.sufficient[k], " ".join(map(str, atoms))))
             drawings.append((i, {"atoms": marked}))
-            names = ", ".join(row[3] for row in rows if row[0] == i and row[5])
+            names = ", ".join(row[3] for row in rows if row[0] == i and row[6])
             words = f"without {names} {found.left:.0%} of the evidence is left" if names else "no evidence to lose"
             captions.append(f"{text}: {words}")
-        head = ["molecule", "atom", "value", "fragment", "alone", "deletion", "sufficient", "atoms"]
+        head = ["molecule", "atom", "value", "fragment", "alone", "change", "deletion", "sufficient", "atoms"]
         notes = ("marked: the smallest region that the prediction falls without; chosen for the model, not for nature",)
-        return Attribution("fragment", pd.DataFrame(rows, columns=head), drawings, captions, notes)
-
-    def _columns(self, model: Model) -> list[int]:
-        """The columns of the target."""
-        names = [each.name for each in model.targets]
-        if self.target and self.target not in names:
-            raise UnknownNameError(f"the model has no target {self.target!r}", hint=nearest(self.target, names))
-        place = names.index(self.target) if self.target else 0
-        start = sum(len(each.columns) for each in model.targets[:place])
-        return [*range(start, start + len(model.targets[place].columns))]
+        return Attribution("fragment", pd.DataFrame(rows, columns=head), drawings, captions, notes, tuple(chosen))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated, Any, NamedTuple
 
@@ -12,14 +12,17 @@ import torch
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
+from molgraph.base.contracts import Method
 from molgraph.base.ranges import INNER_LIMIT, Range
 from molgraph.base.registry import register
+from molgraph.chem.delete_atoms import delete_atoms
+from molgraph.chem.smiles import parse_smiles
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.graph_store import GraphStore
 from molgraph.data.table import make_table
-from molgraph.explain.explainer import Attribution, Explainer
+from molgraph.explain.answers import as_score, explained_columns, network_score, place_of, reads_atom_features
+from molgraph.explain.explainer import Attribution, Explainer, signed_shares
 from molgraph.train.inference import FittedNetworks
-from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.rdkit_features import for_model
 from molgraph.train.samples import InputBatch, Sample
@@ -75,6 +78,44 @@ def answers_without(fitted: FittedNetworks, smiles: str, hidden: Sequence[Sequen
     return np.concatenate(raw)
 
 
+def answers_without_atoms(
+    model: Model, smiles: Sequence[str], masks: Mapping[int, Sequence[Sequence[int]]], columns: Sequence[int]
+) -> dict[int, np.ndarray]:
+    """The answers of any model for molecules without some atoms: numbers, or log-odds of a class.
+
+    The atoms of a network that reads their features have zeros in their place; of any other model they are deleted from
+    the molecule, and hydrogens take their places.
+
+    Args:
+        model: it predicts.
+        smiles: the molecules.
+        masks: for some of them, by number, the atoms of each deletion.
+        columns: the output column of each molecule.
+
+    Returns:
+        float64 [deletions] for each; NaN where no molecule is left.
+    """
+    if reads_atom_features(model):
+        fitted, made = model.method.ready(), {}  # type: ignore[attr-defined]
+        for i, own in masks.items():
+            distinct = [*dict.fromkeys(map(tuple, own))]
+            raw = torch.from_numpy(answers_without(fitted, smiles[i], distinct))
+            score = network_score(fitted, raw, torch.full((len(raw),), columns[i]), place_of(model, columns[i]))
+            known = dict(zip(distinct, score.tolist(), strict=True))
+            made[i] = np.array([known[tuple(mask)] for mask in own])
+        return made
+    texts = {i: {tuple(mask): delete_atoms(smiles[i], mask) for mask in own} for i, own in masks.items()}
+    every = sorted({text for own in texts.values() for text in own.values() if text})
+    value = model.check_predicts().predict(make_table(every)).value if every else np.zeros((0, 1))
+    place = {text: k for k, text in enumerate(every)}
+    found = {}
+    for i, own in masks.items():
+        answer = as_score(model, value, columns[i]) if every else np.zeros(0)
+        rows = [texts[i][tuple(mask)] for mask in own]
+        found[i] = np.array([answer[place[text]] if text else np.nan for text in rows])
+    return found
+
+
 def _store(fitted: FittedNetworks, smiles: str) -> GraphStore:
     return fitted.inputs[0].featuriser.featurise([smiles], spec=fitted.inputs[0].spec)
 
@@ -107,38 +148,40 @@ def interaction_index(found: Sequence[Hidden]) -> float:
 @register(
     "explainer",
     "occlusion",
-    summary="atoms by the change of the prediction without their features; says how far changes add up",
+    summary="atoms by the change of the prediction without them, of any model; says how far changes add up",
     paper="Brendel and Bethge 2019, ICLR, section 4.3; Zeiler and Fergus 2014, ECCV",
     command="molgraph train dataset:esol -m dmpnn -o dmpnn.mgm && molgraph explain dmpnn.mgm CCO --by occlusion",
 )
 class Occlusion(Explainer):
     """Each atom has the fall of the answer where its features are zeros; blue (0) raises it, orange (1) lowers it.
 
-    A rival of exact contributions for any graph network, and a guess: an atom without features is none that the network
-    has seen. The note has the interaction index (``interaction_index``) of all molecules: where it is far below 1,
-    values of single atoms do not tell what groups do together. ``values`` are on the scale of the first target's raw
-    output: standard deviations of a number, log-odds of a class.
+    A rival of exact contributions for any model, and a guess: an atom without features is none that the network has
+    seen. Of models that read no features of atoms the atom is deleted, and hydrogens take its place, which opens rings.
+    The note has the interaction index (``interaction_index``) of all molecules: where it is far below 1, values of
+    single atoms do not tell what groups do together. ``values`` are on the scale of the first target's raw output:
+    standard deviations of a number, log-odds of a class; of other models in its units, or log-odds.
 
     Args:
         apart: bonds between the atoms of a pair, at least one more; ``2 radius`` for ``additive``.
     """
 
-    reads, model = "atoms with features", "dmpnn"
+    reads, model = "predictions of molecules", "dmpnn"
     whole_model = True
+    rank = 4
 
     def __init__(self, *, apart: Annotated[int, Range(0, INNER_LIMIT)] = 6) -> None:
         self.apart = apart
 
     def can_read(self, encoder: Any) -> bool:
-        """Whether it is a graph network that predicts molecules, from features of atoms."""
-        if not isinstance(encoder, Model) or not isinstance(encoder.method, GraphMethod):
+        """Whether the model predicts molecules."""
+        if not isinstance(encoder, Model) or not isinstance(encoder.method, Method) or not encoder.targets:
             return False
-        fitted = encoder.method.ready()
-        atoms = fitted.inputs[0].spec.widths.get("atom", 0) > 0 and not fitted.network.encoder.by_code
-        return fitted.network.has_head and len(fitted.inputs) == 1 and atoms and fitted.network.level == "row"
+        return encoder.targets[0].level == "row"
 
     def explain(self, encoder: Any, batch: GraphBatch, smiles: Sequence[str]) -> Attribution:
         """The changes."""
+        if not reads_atom_features(encoder):
+            return _deleted(encoder, smiles)
         fitted, ends = encoder.method.ready(), [*pairwise(batch["atom"].offsets.tolist())]
         found = {i: hide_atoms(fitted, smiles[i], self.apart) for i, (a, b) in enumerate(ends) if b > a}
         value = np.concatenate([each.one for each in found.values()] or [np.zeros(0)])
@@ -147,8 +190,7 @@ class Occlusion(Explainer):
         drawings, captions = [], []
         for i in range(len(ends)):
             own = found[i].one if i in found else np.zeros(0)
-            shares = np.abs(own) / max(np.abs(own).max(initial=0.0), np.finfo(np.float64).tiny)
-            drawings.append((i, {"groups": (own < 0).astype(int).tolist(), "shares": shares.tolist()}))
+            drawings.append((i, signed_shares(own)))
             captions.append(f"{smiles[i]}: {own.min():+.3g} to {own.max():+.3g}" if len(own) else "")
         pairs, index = sum(len(each.joint) for each in found.values()), interaction_index([*found.values()])
         words = f"no two atoms are more than {self.apart} bonds apart: how changes add up is not known"
@@ -156,4 +198,27 @@ class Occlusion(Explainer):
             words = (
                 f"interaction index {index:.3f} of {pairs:,} pairs more than {self.apart} bonds apart (1: they add up)"
             )
-        return Attribution("atom", frame, drawings, captions, ("blue (0) raises it, orange (1) lowers it", words))
+        notes, columns = ("blue (0) raises it, orange (1) lowers it", words), (0,) * len(ends)
+        return Attribution("atom", frame, drawings, captions, notes, columns)
+
+
+def _deleted(model: Model, smiles: Sequence[str]) -> Attribution:
+    """The changes where atoms are deleted; 0 for the only atom of a molecule, and where the rest is no molecule."""
+    predicted = model.predict([*smiles])
+    columns = explained_columns(model, predicted.value, "")
+    fine = [i for i in range(len(smiles)) if np.isfinite(predicted.value[i, columns[i]])]
+    sizes = {i: mol.GetNumAtoms() for i in fine if (mol := parse_smiles(smiles[i]).mol) is not None}
+    masks = {i: [(), *((a,) for a in range(n))] for i, n in sizes.items()}
+    answers = answers_without_atoms(model, smiles, masks, columns)
+    drawings: list[tuple[int, dict[str, Any]]] = [(i, {}) for i in range(len(smiles))]
+    captions, frames = [""] * len(smiles), [pd.DataFrame({"molecule": [], "atom": [], "value": []}, dtype=np.int64)]
+    for i, own in answers.items():
+        change = np.nan_to_num(own[0] - own[1:])
+        drawings[i] = (i, signed_shares(change))
+        captions[i] = f"{smiles[i]}: {change.min():+.3g} to {change.max():+.3g}"
+        frames.append(pd.DataFrame({"molecule": i, "atom": range(len(change)), "value": change}))
+    notes = (
+        "blue (0) raises it, orange (1) lowers it",
+        "atoms are deleted one by one, and hydrogens take their places",
+    )
+    return Attribution("atom", pd.concat(frames, ignore_index=True), drawings, captions, notes, tuple(columns))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Float
@@ -12,6 +14,9 @@ from torch.nn import functional as F
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import segment_sum, segment_weights
 from molgraph.nn.size_groups import SizeGroups
+
+ChangeWeights: TypeAlias = Callable[[Tensor], Tensor]
+"""Weights float [p, heads] to those that are used in their place."""
 
 
 def attend(
@@ -74,6 +79,7 @@ def weigh(
     scores: Float[Tensor, " {relation.n_pairs} *heads"],
     v: Float[Tensor, " {relation.n_source} *values"],
     relation: Relation,
+    change: ChangeWeights | None = None,
 ) -> Float[Tensor, " {relation.n_target} *values"]:
     """``out_t = sum_s softmax_s(score_st) v_s``: zeros for a target without pairs.
 
@@ -81,8 +87,10 @@ def weigh(
         scores: float [p, heads] beside values float [n_source, heads, d], or [p, 1] beside float [n_source, d].
         v: the values.
         relation: its pairs.
+        change: what the weights, of the scores' shape, are replaced by.
     """
     weights = segment_weights(scores, relation)
+    weights = weights if change is None else change(weights)
     if v.ndim > scores.ndim:
         weights = weights.unsqueeze(-1)
     return segment_sum(weights * v.index_select(0, relation.source), relation)
@@ -105,10 +113,14 @@ class AdditiveAttention(nn.Module):
         self.of_source, self.of_target = nn.Linear(d_out, 1, bias=False), nn.Linear(d_out, 1, bias=False)
 
     def forward(
-        self, sources: Float[Tensor, "s d_in"], targets: Float[Tensor, "t d_in"], relation: Relation
+        self,
+        sources: Float[Tensor, "s d_in"],
+        targets: Float[Tensor, "t d_in"],
+        relation: Relation,
+        change: ChangeWeights | None = None,
     ) -> Float[Tensor, "t d_out"]:
-        """float [n_source, d_in] and [n_target, d_in] to [n_target, d_out]."""
+        """float [n_source, d_in] and [n_target, d_in] to [n_target, d_out]; ``change`` as ``weigh`` has it."""
         rows = self.w(sources)
         score = self.of_source(rows).index_select(0, relation.source)
         score = score + self.of_target(self.w(targets)).index_select(0, relation.target)
-        return weigh(F.leaky_relu(score, self.slope), rows, relation) + self.bias
+        return weigh(F.leaky_relu(score, self.slope), rows, relation, change) + self.bias

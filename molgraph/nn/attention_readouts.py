@@ -10,14 +10,28 @@ from torch.nn import functional as F
 
 from molgraph.base.ranges import Range, Width
 from molgraph.base.registry import register
-from molgraph.nn.attention import AdditiveAttention
+from molgraph.nn.attention import AdditiveAttention, ChangeWeights
 from molgraph.nn.penalties import Penalties
 from molgraph.nn.propagate import propagate
 from molgraph.nn.readouts import GraphStates, Readout
 from molgraph.nn.relation import Relation
-from molgraph.nn.segment import Sources, segment_sum, segment_weights
+from molgraph.nn.segment import Pairs, Sources, segment_sum, segment_weights
 
 Steps: TypeAlias = Annotated[int, Range(1, 100)]
+
+
+class AttentionReadout(Readout):
+    """A readout that weighs the rows of each graph by softmaxes.
+
+    ``change``: what each of its weights, float [pairs, heads], are replaced by, for an audit; None for nothing.
+    """
+
+    change: ChangeWeights | None = None
+
+    def weights(self, scores: Pairs, relation: Relation) -> Pairs:
+        """The softmax of float [pairs, heads] over the rows of each graph."""
+        found = segment_weights(scores, relation)
+        return found if self.change is None else self.change(found)
 
 
 @register(
@@ -52,7 +66,7 @@ class Gated(Readout):
     summary="attention over the rows by the state of an LSTM, several times",
     paper="Vinyals, Bengio & Kudlur 2016, ICLR",
 )
-class Set2Set(Readout):
+class Set2Set(AttentionReadout):
     """Attention of an LSTM's query over the rows of each graph.
 
     Vinyals et al. 2016, equations 3 to 7: ``q_t = LSTM(q*_(t-1))``, ``a_i = softmax_i(h_i . q_t)``,
@@ -75,7 +89,7 @@ class Set2Set(Readout):
         q = cell = rows.new_zeros(relation.n_target, h.shape[1])
         for _ in range(self.steps):
             q, cell = self.lstm(out, (q, cell))
-            weights = segment_weights((rows * q.index_select(0, graph_of)).sum(1, keepdim=True), relation)
+            weights = self.weights((rows * q.index_select(0, graph_of)).sum(1, keepdim=True), relation)
             out = torch.cat([q, segment_sum(weights * rows, relation)], dim=1)
         return out
 
@@ -86,7 +100,7 @@ class Set2Set(Readout):
     summary="attention over the rows by the state of a GRU, several times",
     paper="Xiong et al. 2020, J. Med. Chem. 63:8749",
 )
-class Attentive(Readout):
+class Attentive(AttentionReadout):
     """The molecule's state as a node that attends to its atoms.
 
     Xiong et al. 2020, "Molecule embedding": ``s = ReLU(sum_v h_v)``, then ``steps`` times
@@ -106,7 +120,7 @@ class Attentive(Readout):
         """float [r, d] to [g, d]."""
         state = propagate(h, relation).relu()
         for _ in range(self.steps):
-            state = self.cell(F.elu(self.attention(h, state, relation)), state).relu()
+            state = self.cell(F.elu(self.attention(h, state, relation, self.change)), state).relu()
         return state
 
 
@@ -116,7 +130,7 @@ class Attentive(Readout):
     summary="several attention-weighted sums of the rows, side by side",
     paper="Lin et al. 2017, ICLR",
 )
-class SelfAttentive(Readout):
+class SelfAttentive(AttentionReadout):
     """Structured self-attention of several heads over the rows of each graph.
 
     Lin et al. 2017, equations 6 to 8: ``A = softmax(W_2 tanh(W_1 H^T))`` over the rows, the output is ``A H``, its
@@ -137,7 +151,7 @@ class SelfAttentive(Readout):
     def read(self, h: Sources, relation: Relation) -> tuple[GraphStates, Penalties]:
         """float [r, d] to [g, heads d], and the penalty."""
         scores = self.w_2(self.w_1(h).tanh()).index_select(0, relation.source)
-        a = segment_weights(scores, relation)
+        a = self.weights(scores, relation)
         out = segment_sum(a.unsqueeze(2) * h.index_select(0, relation.source).unsqueeze(1), relation)
         gram = segment_sum(a.unsqueeze(2) * a.unsqueeze(1), relation)
         apart = (gram - torch.eye(a.shape[1], dtype=a.dtype, device=a.device)).square().sum((1, 2))

@@ -12,7 +12,7 @@ from molgraph.train.model import Model
 from tests.tiny import series
 
 #: a model that an explainer refuses, where it reads the network ``gin``
-REFUSED = {"occlusion": "random_forest", "infill": "ngram", "coupling": "random_forest"}
+REFUSED = {"occlusion": "ngram", "infill": "ngram", "gradients": "random_forest", "coupling": "random_forest"}
 SMILES = ["CC(=O)Nc1ccccc1Cl", "C(C", "C", "Clc1ccccc1NC(C)=O"]
 
 
@@ -21,7 +21,9 @@ def models() -> dict[str, Model]:
     """A quickly trained model that each explainer reads, and those that one refuses."""
     options = {"epochs": 1, "baseline": False, "params": {"d_hidden": 8}}
     wanted = {get("explainer", name).model for name in names("explainer")}
-    made = {name: molgraph.train(series(60), model=name, **options).model for name in {*wanted, "gin"}}
+    made = {
+        name: molgraph.train(series(60), model=name, **options).model for name in {*wanted, "gin"} - {"random_forest"}
+    }
     forest = molgraph.train(series(60), model="random_forest", params={"n_estimators": 5}, baseline=False).model
     return {**made, "random_forest": forest, "ngram": molgraph.train_generator(series(60), model="ngram")}
 

@@ -119,6 +119,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     encoder = molgraph.pretrain(few, model="dmpnn", params={"d_hidden": 8}, epochs=1, threads=1)
     encoder.save(folder / "encoder.mgm")
     Model(GraphMethod(**{**SMALL, "head_dropout": 0.3}).fit(few), targets=few.targets).save(folder / "assay.mgm")
+    attentive = {**SMALL, "encoder": "gin", "params": {"d_hidden": 8, "readout": "self_attentive"}}
+    Model(GraphMethod(**attentive).fit(few), targets=few.targets).save(folder / "attentive.mgm")
     molgraph.pretrain(few, model="gin", params={"d_hidden": 8}, epochs=1, threads=1).save(folder / "gin.mgm")
     older = molgraph.pretrain(few, model="dmpnn", params={"d_hidden": 8}, epochs=1, threads=1, seed=1)
     molgraph.embed(older, str(folder / "chembl2321810.csv"), folder / "old.parquet")
@@ -143,7 +145,16 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     found |= {"NR-AhR": "a", "NR-ER": "b", "SR-ARE": "c"}  # columns
     made |= {
         name: name
-        for name in ("assay.mgm", "gin.mgm", "folded.sdf", "open.sdf", "traj.npz", "old.parquet", "library.smi")
+        for name in (
+            "assay.mgm",
+            "attentive.mgm",
+            "gin.mgm",
+            "folded.sdf",
+            "open.sdf",
+            "traj.npz",
+            "old.parquet",
+            "library.smi",
+        )
     }
     made |= {name: name for name in ("pairs.csv", "edits.csv")}
     simulate("CCCC", steps=1600, every=10, equilibrate=100).save(folder / "traj.npz")

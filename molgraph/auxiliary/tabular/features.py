@@ -104,6 +104,16 @@ class Features:
         counts, other, rows, status, reason = self._raw(table, threads, store)
         return Matrix(self._filled(counts, other), rows, status, reason)
 
+    def reference(self) -> np.ndarray:
+        """float32 [width]: no bits and counts, and the training rows' median of each other column."""
+        return np.concatenate([np.zeros(self.n_counts, dtype=np.float32), self.fill])
+
+    def names(self) -> tuple[str, ...]:
+        """The name of each column: its number in a fingerprint, a descriptor's own, or that of the table's column."""
+        known = {"descriptors": DESCRIPTORS.get(self.choice, ()), "rdkit200": DESCRIPTORS.get(self.choice, ())}
+        parts = ((known.get(each.name) or [f"{each.name} {i}" for i in range(each.width)]) for each in self.featurisers)
+        return (*(name for part in parts for name in part), *self.extra)
+
     def meta(self) -> dict[str, Any]:
         """JSON values that rebuild these features, without ``fill``."""
         return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -10,9 +11,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from molgraph.auxiliary.tabular.features import Features
+from molgraph.auxiliary.tabular.shares import share_scores
 from molgraph.auxiliary.tabular.table_featuriser import Choice
 from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
-from molgraph.auxiliary.tabular.target_model import StoredTarget, TargetData, TargetModel
+from molgraph.auxiliary.tabular.target_model import SharesScore, StoredTarget, TargetData, TargetModel
 from molgraph.auxiliary.targets import described, whole
 from molgraph.base import progress
 from molgraph.base.contracts import Method, Prediction, State, Target
@@ -24,6 +26,7 @@ from molgraph.data.limits import middle_of, refuse_limits
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of, restore_unlearned, targets_from_json
 from molgraph.embed.landmarks import read_vectors, without_folder
+from molgraph.explain.feature_shares import FeatureShares
 from molgraph.train.archive import refused
 from molgraph.train.outputs import ClassWeights, class_tables
 
@@ -168,6 +171,16 @@ class TabularMethod(Method):
         known = None if np.isnan(spread).all() else spread
         more: dict[str, Any] = {"spread": known, "inputs": table.smiles, "unlearned": fitted.unlearned}
         return Prediction(table.ids, fitted.targets, value, status, reason, **more)
+
+    @property
+    def shares_features(self) -> bool:
+        """Whether its predictions can be taken apart into shares of Morgan bits and other features."""
+        return not self.compares and self.features != "vectors" and issubclass(self.target_model, SharesScore)
+
+    def feature_shares(self, table: Table, columns: Sequence[int]) -> FeatureShares:
+        """What each feature of each row adds to its score in one output column each, all of one target."""
+        fitted = self.fitted
+        return share_scores(fitted.targets, fitted.models, fitted.features, table, columns, cores(self.threads))
 
     def state(self) -> State:
         """The models' arrays, the fill values of the features and what the features are."""

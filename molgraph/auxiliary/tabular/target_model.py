@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -141,6 +141,20 @@ class TargetModel(ABC):
         """The arrays that ``load`` reads."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+
+
+class SharesScore(TargetModel):
+    """A model whose score can be taken apart into shares of its features; ``score_name``: that of a class, in words."""
+
+    score_name: ClassVar[str]
+
+    @abstractmethod
+    def scores(self, x: np.ndarray) -> np.ndarray:
+        """float64 [n, columns]: the scores of features [n, width]: values, or what a class is told by."""
+
+    @abstractmethod
+    def shares(self, x: np.ndarray, reference: np.ndarray, column: int) -> np.ndarray:
+        """float64 [width]: what each feature of one row adds to ``scores(x) - scores(reference)`` in a column."""
 
 
 def n_classes(target: Target) -> int:

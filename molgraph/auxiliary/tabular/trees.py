@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from molgraph.auxiliary.tabular.shapley import Trees, shapley_values
 from molgraph.auxiliary.tabular.target_model import (
+    SharesScore,
     StoredTarget,
     TargetData,
-    TargetModel,
     TargetPrediction,
     values_of_scores,
 )
@@ -35,11 +36,13 @@ class Nodes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MeanOfTrees(TargetModel):
+class MeanOfTrees(SharesScore):
     """The mean of trees whose leaves hold values, P(class 1), or one probability a class: a random forest.
 
     The trees stand one after the other, and siblings side by side, after their parent.
     """
+
+    score_name: ClassVar[str] = "probability"
 
     target: Target
     width: int  # number of columns of the input
@@ -100,6 +103,20 @@ class MeanOfTrees(TargetModel):
     def predict(self, x: np.ndarray) -> TargetPrediction:
         return TargetPrediction(self.mean(x))
 
+    def scores(self, x: np.ndarray) -> np.ndarray:
+        """The means, which are the values."""
+        return self.mean(x)
+
+    def shares(self, x: np.ndarray, reference: np.ndarray, column: int) -> np.ndarray:
+        """Shapley values of the features of one row."""
+        trees = Trees(self.offsets, self.left, self.feature, self.threshold, self.value[:, column])
+        return shapley_values(trees, x, reference) / self._divided_by
+
+    @property
+    def _divided_by(self) -> int:
+        """What the sum of the trees is divided by."""
+        return len(self.offsets) - 1
+
     def mean(self, x: np.ndarray) -> np.ndarray:
         """Mean over the trees, float64 [n, k], summed in their order: the same for a row whatever stands beside it."""
         n_trees = len(self.offsets) - 1
@@ -138,10 +155,20 @@ class MeanOfTrees(TargetModel):
 class SumOfTrees(MeanOfTrees):
     """The sum of trees whose leaves hold scores, in one column or one a class: boosted trees."""
 
+    score_name: ClassVar[str] = "log-odds"
+
     bias: np.ndarray  # float64 [k], the score that the sum starts from
 
     def predict(self, x: np.ndarray) -> TargetPrediction:
-        return TargetPrediction(values_of_scores(self.target, self.mean(x) * (len(self.offsets) - 1) + self.bias))
+        return TargetPrediction(values_of_scores(self.target, self.scores(x)))
+
+    def scores(self, x: np.ndarray) -> np.ndarray:
+        """The sums of the trees: numbers, or log-odds."""
+        return self.mean(x) * (len(self.offsets) - 1) + self.bias
+
+    @property
+    def _divided_by(self) -> int:
+        return 1
 
     @classmethod
     def _more(cls, stored: StoredTarget) -> dict[str, np.ndarray]:
