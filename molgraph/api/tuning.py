@@ -36,7 +36,7 @@ from molgraph.train.tuning import tune_method
 
 JOURNAL = "tuning.jsonl"
 LEAST_A_FOLD = 10  # labelled rows of an inner fold, below which its score says nothing
-NOT_TUNED = ("unlabelled", "helpers", "compare")
+NOT_TUNED = ("budget", "unlabelled", "helpers", "compare")
 TUNE_KEYWORDS = {name: each for name, each in KEYWORDS.items() if name not in NOT_TUNED}
 logger = logging.getLogger("molgraph")
 

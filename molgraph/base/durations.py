@@ -23,5 +23,5 @@ def seconds_of(duration: str | float) -> float:
     found = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(s|min|m|h|d|)", str(duration).strip().lower())
     seconds = float(found[1]) * UNITS[found[2]] if found else math.nan
     if not 0 < seconds < math.inf:
-        raise BadValueError(f"{duration!r} is no duration", hint="write it as 90s, 10m or 2h")
+        raise BadValueError(f"the budget is {duration!r}", hint="give a time above 0, such as 90s, 10m or 2h")
     return seconds

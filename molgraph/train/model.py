@@ -97,12 +97,10 @@ class Model:
         if coverage is None:
             made.confidence = None
             return made
-        if not 0 < coverage < 1:
-            raise BadValueError(f"a coverage of {coverage:g} cannot be", hint="a share, such as 0.9")
         if self.confidence is None:
             hint = "train it again with a validation part; conformal(...) has that of its training"
             raise UnsupportedError("this model has no intervals whose coverage could be chosen", hint=hint)
-        made.confidence = replace(self.confidence, coverage=coverage)
+        made.confidence = self.confidence.at(coverage)
         return made
 
     @property

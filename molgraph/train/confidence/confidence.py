@@ -9,6 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from molgraph.base.contracts import Prediction, Target
+from molgraph.base.errors import BadValueError
 from molgraph.base.finite import NO_VALUE
 from molgraph.chem.tanimoto import find_nearest
 from molgraph.data.table import OK, Table
@@ -87,6 +88,12 @@ class Confidence:
             return None
         limits = np.ones(2) if near is None else _limits(near, _errors(targets, table.y[use], own))
         return cls(targets, intervals, references, limits)
+
+    def at(self, coverage: float) -> Self:
+        """The same with another coverage; raises ``BadValueError`` where it is no share between 0 and 1."""
+        if not 0 < coverage < 1:
+            raise BadValueError(f"a coverage of {coverage:g} cannot be", hint="a share, such as 0.9")
+        return replace(self, coverage=coverage)
 
     def with_molecules(self, table: Table) -> Self:
         """The same for a model that learnt from other rows too, whose molecules are kept in the place of those here."""
