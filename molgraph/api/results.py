@@ -148,6 +148,13 @@ class TrainingResult:
         return coverage_frame(self.test, self.runs[0].prediction)
 
     @property
+    def reliability(self) -> list[str]:
+        """Sentences on the coverage of the model's intervals, of up to five targets."""
+        if self.model.coverage is None or len(self.test.row_targets) > MAX_TARGETS:
+            return []
+        return coverage_words(self.coverage, self.model.coverage)
+
+    @property
     def curves(self) -> pd.DataFrame | None:
         """Losses by epoch; None for a method that has none, such as a forest."""
         return self.model.method.curves
@@ -184,8 +191,7 @@ class TrainingResult:
                 return "\n".join(f"{each}." for each in self.cv.sentences(self.model.name))
             return "There is no test part, so nothing can be said about how good the model is."
         told = [f"{v.sentence}. {v.detail}" for v in self.verdicts]
-        if self.model.coverage is not None and len(self.test.row_targets) <= MAX_TARGETS:
-            told += [f"{words}." for words in coverage_words(self.coverage, self.model.coverage)]
+        told += [f"{sentence}." for sentence in self.reliability]
         told += [] if self.cv is None else [f"{each}." for each in self.cv.sentences(self.model.name)]
         return "\n".join([*told, *(f"{each.sentence}." for each in self.gaps)])
 

@@ -133,6 +133,8 @@ def show_result(result: Any, keep: str = "all") -> None:
     for verdict in result.verdicts:
         say(f"{verdict.sentence}.", {"clear": "bold green", "tie": "bold", "warning": "bold yellow"}[verdict.tone])
         say(verdict.detail)
+    for sentence in result.reliability:
+        say(f"{sentence}.")
     if not result.verdicts:
         say(result.verdict)
     elif result.cv is not None:

@@ -72,8 +72,9 @@ def trial_table(
         own = {} if trial.value is None else errors_of(targets, trial.value, y)
         weight = 0.0 if at is None else float(weights[at].mean())
         row = {"method": trial.candidate.name, "weight": weight, "seconds": round(trial.seconds, 1)}
-        rows.append({**row, **{f"error:{name}": value for name, value in own.items()}, "reason": trial.reason})
+        rows.append({**row, **{f"error of {name}": value for name, value in own.items()}, "reason": trial.reason})
     rows += [{"method": name, "weight": 0.0, "seconds": 0.0, "reason": reason} for name, reason in left.items()]
-    own = {f"error:{name}": value for name, value in errors_of(targets, ensemble, y).items()}
-    rows.append({"method": "ensemble", "weight": 0.0, "seconds": sum(t.seconds for t in trials), **own, "reason": ""})
+    own = {f"error of {name}": value for name, value in errors_of(targets, ensemble, y).items()}
+    seconds = sum(trial.seconds for trial in trials)
+    rows.append({"method": "ensemble", "weight": np.nan, "seconds": seconds, **own, "reason": ""})
     return pd.DataFrame(rows).fillna({"reason": ""})
