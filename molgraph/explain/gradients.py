@@ -31,7 +31,8 @@ TOGETHER = 64  # molecules that are attacked together
     systems=(
         SystemCard(
             "explanation-manipulation-beta-smoothing",
-            left_out="maps other than integrated gradients; targets of the attack other than the reversed ranks",
+            left_out="maps but gradients times features (integrated ones are not steadier with softplus); targets of "
+            "the attack other than the reversed ranks",
             off="gradients(smooth=0)",
             beside=("ReLU",),
             command="molgraph train dataset:esol -m dmpnn -o assay.mgm && "
@@ -54,7 +55,8 @@ class Gradients(Explainer):
     Dombrowski et al. 2019, "Explanations can be manipulated and geometry is to blame": the gradients of a ReLU network
     jump, so that features can be found near the molecule's own with the same prediction and quite another map. Softplus
     with a small beta in the place of ReLU bounds that (their theorem 1: a map moves by ``beta C`` at most for each unit
-    of distance), at the price that another network's gradients are shown: compare the deletion curves.
+    of distance), at the price that another network's gradients are shown: compare the deletion curves. That holds of
+    the gradients at the molecule; the values along the path, which are means, moved no less with a beta of 1.
 
     Args:
         smooth: beta of the softplus that stands for each ReLU meanwhile; 0 keeps the ReLUs.
