@@ -51,11 +51,16 @@ def latent_regressor(made: BiGAN, steps: int) -> None:
     made.encoder = fresh
 
 
-@pytest.mark.system("bigan", rung="works")
+@pytest.mark.system(
+    "bigan",
+    rung="works",
+    null="AUC .70 of noise against eight Gaussians, nearest neighbour .98: in most seeds modes are lost; 3,000 steps "
+    "of 256 had .96 in two seeds, and .76 in two fresh ones; a penalty on the discriminator's gradient gave .75 in four",
+)
 def test_noise_is_told_from_eight_gaussians_and_the_way_back_is_short(off: str, effect: Effect) -> None:
     """The way to noise and back is below half the gap; the twin's discriminator is given no codes."""
     areas, ways, regressed, near = list[float](), list[float](), list[float](), list[float]()
-    for seed in (60, 61):
+    for seed in (70, 71, 72):
         rng = np.random.default_rng(seed)
         with torch.random.fork_rng():
             torch.manual_seed(seed)
@@ -63,8 +68,8 @@ def test_noise_is_told_from_eight_gaussians_and_the_way_back_is_short(off: str, 
             if off:
                 judge = made.judge
                 made.judge = lambda x, z, judge=judge: judge(x, 0 * z)  # type: ignore[method-assign, misc]
-            for _ in range(3000):
-                made.learn(ring(256, rng))
+            for _ in range(2000):
+                made.learn(ring(128, rng))
             learned, x, noise = (
                 ring(1000, rng),
                 ring(1000, rng),
