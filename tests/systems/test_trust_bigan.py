@@ -54,7 +54,7 @@ def latent_regressor(made: BiGAN, steps: int) -> None:
 @pytest.mark.system(
     "bigan",
     rung="works",
-    null="AUC .70 of noise against eight Gaussians, nearest neighbour .98: in most seeds modes are lost; 3,000 steps "
+    null="AUC .70 of noise against eight Gaussians, nearest neighbour .98: most seeds lose modes; 3,000 steps "
     "of 256 had .96 in two seeds, and .76 in two fresh ones; a penalty on the discriminator's gradient gave .75 in four",
 )
 def test_noise_is_told_from_eight_gaussians_and_the_way_back_is_short(off: str, effect: Effect) -> None:
