@@ -55,7 +55,7 @@ def latent_regressor(made: BiGAN, steps: int) -> None:
     "bigan",
     rung="works",
     null="AUC .70 of noise against eight Gaussians, nearest neighbour .98: most seeds lose modes; 3,000 steps "
-    "of 256 had .96 in two seeds, and .76 in two fresh ones; a penalty on the discriminator's gradient gave .75 in four",
+    "of 256 had .96 in two seeds, and .76 in two fresh ones; a penalty on the gradient of D gave .75 in four",
 )
 def test_noise_is_told_from_eight_gaussians_and_the_way_back_is_short(off: str, effect: Effect) -> None:
     """The way to noise and back is below half the gap; the twin's discriminator is given no codes."""
