@@ -38,6 +38,7 @@ GROUPS = (
     *("data", "model", "zoo", "dimenet", "loading", "predict", "splits", "bench", "jtvae", "jtvae-size", "space"),
     "pretraining",
     "search",
+    "confidence",
 )
 
 
@@ -72,6 +73,10 @@ def measure(groups: list[str]) -> dict[str, dict[str, Any]]:
         from search_speed import search_speed
 
         rows |= search_speed()
+    if "confidence" in groups:
+        from confidence_speed import confidence_speed
+
+        rows |= confidence_speed()
     if "predict" in groups:
         from predict_speed import predict_speed
 
