@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Self
@@ -87,7 +88,7 @@ class Auto(Method):
 
     def __init__(
         self,
-        budget: str | float | None = None,
+        budget: str | Annotated[float, Range(0, above=True)] | None = None,
         folds: Annotated[int, Range(2, 20)] = 5,
         split: str = "scaffold/balanced",
         methods: Sequence[str] | None = None,
@@ -105,9 +106,13 @@ class Auto(Method):
         clock = Clock(seconds_of(BUDGET if self.budget is None else self.budget))
         if level_of(table.targets) != "row" or [each.kind for each in table.entities] != ["molecule"]:
             raise UnsupportedError("auto learns values of single molecules", hint="name a model: molgraph models")
+        labels = check_targets(checked(table))
         table = table if valid is None or not len(valid) else concatenate(table, valid)
         table = checked(table)
-        labels = check_targets(table)
+        if labels.unlearned and table.y is not None:  # the validation part cannot teach them either
+            idle = [target.name in labels.unlearned for target in table.row_targets]
+            table = replace(table, y=np.where(idle, np.nan, table.y))
+        labels = Labels(check_targets(table).y, labels.unlearned)
         targets = table.row_targets
         candidates, left = candidates_for(table, self.methods)
         if int(np.isfinite(labels.y).any(axis=1)[table.ok].sum()) < FEWEST:

@@ -187,7 +187,7 @@ def test_search_spaces_are_of_the_methods_own_parameters_and_hold_their_ends(nam
     method = make_method(name)
     space = method.space()
     assert set(space) <= set(method.param_names())
-    assert space or name in ("mean", "conformers", *names("wrapper")), "what can be tuned has a small space"
+    assert space or name in ("mean", "conformers", "auto", *names("wrapper")), "what can be tuned has a small space"
     for end in (0, -1):
         ends = {
             k: each.choices if isinstance(each, Categorical) else (each.low, each.high) for k, each in space.items()

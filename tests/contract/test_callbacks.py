@@ -40,7 +40,8 @@ def start(name: str, starts: dict[str, str]) -> str:
 
 def fine_tuned(callback: str | None, start: str, workdir: Path | None = None, **params: Any) -> GraphMethod:
     how: dict[str, Any] = {"encoder": Path(start).stem, "threads": 1, "epochs": 4, "checkpoint_seconds": 0.0}
-    classes = params.pop("classes", any(get("callback", each).classes_only for each in part_names(callback or "")))
+    named = part_names(callback) if callback else ()
+    classes = params.pop("classes", any(get("callback", each).classes_only for each in named))
     method = small(**{**how, "init": start, "callback": callback, **params})
     rows = [labelled(each, classes=classes) for each in (series(32), series(16, 100))]
     return method.fit(rows[0], rows[1], workdir=workdir)

@@ -145,7 +145,7 @@ def test_threads_that_cannot_be_are_refused(name, threads):
 
 def test_state_with_a_part_missing_or_odd_is_refused(fitted):
     state = fitted.state()
-    for name in state.arrays:
+    for name in (each for each in state.arrays if not each.endswith("measured")):  # which older files lack
         fewer = {k: v for k, v in state.arrays.items() if k != name}
         with pytest.raises(errors.DamagedModelError):
             type(fitted).from_state(State(fewer, state.meta))

@@ -207,7 +207,7 @@ REFUSED = {
     "no folder": (("train", "a.csv", "-t", "y", "-o", "no/model.mgm"), 5, "does not exist"),
     "no model": (("predict", "asay.mgm", "a.csv"), 5, "no model file 'asay.mgm'\n  did you mean 'assay.mgm'?"),
     "foreign model": (("predict", "a.csv", "a.csv"), 4, "a.csv"),
-    "unknown ending": (("predict", "{model}", "a.csv", "-o", "out.xlsx"), 2, ".parquet"),
+    "unknown ending": (("predict", "{model}", "a.csv", "-o", "out.ods"), 2, ".parquet"),
     "no data": (("train",), 2, ""),
 }
 

@@ -220,7 +220,7 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
     assert len(found.value) == (30 if isinstance(data, str) else len(NASTY)) and all(
         np.isfinite(found.value[np.asarray(found.ok)]).ravel()
     )
-    return found.value.tobytes() + b"".join(found.extra[name].tobytes() for name in sorted(found.extra) if "_" in name)
+    return found.value.tobytes() + b"".join(_bytes(found.extra[name]) for name in sorted(found.extra) if "_" in name)
 
 
 def _pairs(words: list[str]) -> list[list[str]]:
@@ -236,6 +236,11 @@ CARDS = [
     for each in built()
     if each.module.startswith("molgraph.")
 ]
+
+
+def _bytes(values: np.ndarray) -> bytes:
+    """Those of numbers, or of texts, whose arrays hold pointers."""
+    return "\n".join(map(str, values)).encode() if values.dtype == object else values.tobytes()
 
 
 @pytest.mark.parametrize("made", CARDS)

@@ -13,9 +13,9 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import BadValueError, LabelError, MismatchError, MissingColumnError, MissingOptionError
 from molgraph.data.read import read_table
 from molgraph.data.table import make_table
-from molgraph.train.card import ModelCard
+from molgraph.train.card import ModelCard, scores_html
 from molgraph.train.method import GraphMethod
-from molgraph.train.model import Model, _scores_html
+from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model
 from molgraph.trust.ensemble import Ensemble
 from tests.tiny import mixed, series, small
@@ -158,14 +158,14 @@ def cells(kind, html):
 
 def test_scores_are_shown_in_the_order_of_reading(model):
     scores = [{"metric": "rmse", "n": 9, "note": "", "part": "test", "target": "y", "value": 1.25}]
-    html = _scores_html(scores)
+    html = scores_html(scores)
     assert cells("th", html) == ["target", "metric", "value", "n"] and "on the test part" in html
     assert cells("td", html) == ["y", "rmse", "1.25", "9"]
     scores += [{"metric": "r2", "n": 1, "note": "1 row", "part": "valid", "target": "y", "value": None}]
-    html = _scores_html(scores)
+    html = scores_html(scores)
     assert cells("th", html) == ["part", "target", "metric", "value", "n", "note"]
     assert cells("td", html)[6:] == ["valid", "y", "r2", "–", "1", "1 row"]
-    assert not _scores_html([]) and "<script>" not in _scores_html([scores[0] | {"part": "<script>", "n": "<script>"}])
+    assert not scores_html([]) and "<script>" not in scores_html([scores[0] | {"part": "<script>", "n": "<script>"}])
 
 
 @pytest.mark.parametrize("wrong", [{"batch_size": 10**12}, {"epochs": 2**20 + 1}])

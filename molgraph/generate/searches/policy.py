@@ -22,7 +22,7 @@ from molgraph.base.systems import SystemCard
 from molgraph.chem.graph_edits import mutate
 from molgraph.chem.standardise import standardise_smiles
 from molgraph.generate.estimators.estimator import Episodes, Estimator, make_estimator
-from molgraph.generate.network_generator import Fitted
+from molgraph.generate.network_generator import Fitted, NetworkGenerator
 from molgraph.generate.policy import Policy
 from molgraph.generate.searches.search import Proposals, Search
 
@@ -85,7 +85,7 @@ class LanguageSearch(Search):
 
     def begin(self, generator: Any = None, **how: Any) -> None:
         """As ``Search.begin``; raises ``UnsupportedError`` for a generator that is no language model."""
-        if not hasattr(generator, "log_prob"):
+        if not hasattr(generator, "log_prob") or not isinstance(generator, NetworkGenerator):
             words = (
                 f"the search {self.name!r} trains a language model, and {getattr(generator, 'name', generator)} is none"
             )

@@ -102,7 +102,7 @@ class References:
             return "holds a metal that no training molecule has"
         if not (atoms == 6).any() and not self.carbonless[0]:
             return "has no carbon, as every training molecule has"
-        if heavy <= 1 < int(self.sizes[0]):
+        if heavy <= 1 and int(self.sizes[0]) > 2:
             return f"is a single heavy atom; the smallest training molecule has {int(self.sizes[0])}"
         if heavy > TIMES * largest:
             return f"has {heavy} heavy atoms; the largest training molecule has {largest}"
