@@ -144,9 +144,7 @@ class Auto(Method):
         self._fitted = (targets, models, weights[np.array(used)], dict(labels.unlearned))
         prediction = Prediction(table.ids, targets, out_of_fold, table.status, table.reason, unlearned=labels.unlearned)
         self.held_out = HeldOut(table, prediction, _fold_of(splits, len(table)))
-        best = self.trials.sort_values("weight", ascending=False)
-        kept = ", ".join(f"{row.method} ({row.weight:.0%})" for row in best.itertuples() if row.weight > 0)
-        self.notes = (*notes_of(labels.unlearned), f"auto tried {len(trials)} methods and keeps {kept}")
+        self.notes = (*notes_of(labels.unlearned), self._kept_note())
         return self
 
     def _alone(self, candidate: Candidate, table: Table, labels: Labels) -> Self:
@@ -156,8 +154,7 @@ class Auto(Method):
         weights = np.ones((1, sum(len(target.columns) for target in targets)))
         self._fitted, self.held_out = (targets, [[method]], weights, dict(labels.unlearned)), None
         self.trials = pd.DataFrame([{"method": candidate.name, "weight": 1.0, "seconds": 0.0, "reason": ""}])
-        few = f"fewer than {FEWEST} rows are too few to compare methods: {candidate.name} alone was fitted"
-        self.notes = (*notes_of(labels.unlearned), few)
+        self.notes = (*notes_of(labels.unlearned), self._kept_note())
         return self
 
     def predict(self, table: Table) -> Prediction:
@@ -173,7 +170,8 @@ class Auto(Method):
             "unlearned": unlearned,
             "spread": np.sqrt(mean_of(squares, weights)),
         }
-        return Prediction(first.ids, targets, mean, first.status, first.reason, **more)
+        reason = np.where(first.ok, "", first.reason).astype(object)  # without a member's own on targets
+        return Prediction(first.ids, targets, mean, first.status, reason, **more)
 
     @property
     def members(self) -> list[Method]:  # type: ignore[override]
@@ -213,8 +211,16 @@ class Auto(Method):
             models = [methods[end - n : end] for n, end in zip(folds, ends, strict=True)]
             auto._fitted = (targets, models, weights, restore_unlearned(state.meta, targets))
             auto.trials = pd.DataFrame([dict(row) for row in state.meta["trials"]])
-        auto.notes = notes_of(auto._fitted[3])
+        auto.notes = (*notes_of(auto._fitted[3]), auto._kept_note())
         return auto
+
+    def _kept_note(self) -> str:
+        """A sentence on the methods that are kept."""
+        rows = self.trials.sort_values("weight", ascending=False).itertuples()
+        kept = ", ".join(f"{row.method} ({row.weight:.0%})" for row in rows if row.weight > 0)
+        tried = int((self.trials["method"] != "ensemble").sum())
+        few = f"; fewer than {FEWEST} rows are too few to compare methods" if len(self.trials) == 1 else ""
+        return f"auto tried {tried} of its methods and keeps {kept}{few}"
 
     def _splits(self, table: Table) -> list[Split]:
         """The folds, by the splitter or at random where it finds fewer groups than folds; fewer of few rows."""
