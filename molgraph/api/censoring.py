@@ -1,4 +1,4 @@
-"""Train on limits such as >8 where that is asked for, and say which methods cannot."""
+"""Prepare training on censored labels such as >8 (``--qualifiers learn``): choose the loss, refuse other methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choose between a model and its baseline by the validation part."""
+"""Choose the model or its baseline forest, whichever has the better score on the validation set (``--keep best``)."""
 
 from __future__ import annotations
 

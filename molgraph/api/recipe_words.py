@@ -1,4 +1,4 @@
-"""Write a recipe as the words of the command that trains by it."""
+"""Write a training configuration as a ``molgraph train`` command line."""
 
 from __future__ import annotations
 

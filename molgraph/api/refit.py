@@ -1,4 +1,4 @@
-"""Train the models of a run once more on all of its rows; their cards keep the scores of the split before."""
+"""Refit trained models on all rows (``train --final``), keeping the test scores of the split that came before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make the model of a fitted method: its card, its hashes, and the intervals and domain of its predictions."""
+"""Build the ``Model`` of a fitted method: its model card, hashes of its training molecules, intervals and domain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search a method's hyper-parameters out of fold inside the training part, and train with the best ones."""
+"""Search hyper-parameters with Optuna by cross-validation inside the training set, then train with the best ones."""
 
 from __future__ import annotations
 

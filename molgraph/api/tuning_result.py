@@ -1,4 +1,4 @@
-"""The result of a search of hyper-parameters: the trials, the best ones, and the model that was trained with them."""
+"""Define ``TuningResult``: the Optuna trials, the best hyper-parameters, and the model trained with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""List the methods that ``auto`` tries on a table, the quick ones first."""
+"""List the candidate methods that ``--model auto`` cross-validates on a table, the quick ones first."""
 
 from __future__ import annotations
 

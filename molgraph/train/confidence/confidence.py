@@ -13,11 +13,11 @@ from molgraph.base.errors import BadValueError
 from molgraph.base.finite import NO_VALUE
 from molgraph.chem.tanimoto import find_nearest
 from molgraph.data.table import OK, Table
+from molgraph.evaluate.coverage import GRADES
 from molgraph.train.confidence.intervals import NUMBERS, Intervals, quantile
 from molgraph.train.confidence.references import References, fingerprints
 
 COVERAGE = 0.9
-GRADES = ("inside", "edge", "outside")
 WORSE, FEWEST, FIRST, LAST = 1.5, 10, 50, 99  # error beyond the edge by that within; rows; percentiles of distance
 PREFIX = "confidence."
 
