@@ -119,6 +119,7 @@ def test_the_way_to_the_better_one_is_told_unless_it_was_taken(capsys: pytest.Ca
         best={"y": "random_forest"},
         cv=None,
         gaps=(),
+        reliability=(),
     )
     for keep in ("all", "model", "best", "baseline"):
         show_result(won, keep)
