@@ -69,6 +69,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.data.read import read_table
     from molgraph.evaluate.generation.sweep import frontier_report
     from molgraph.evaluate.split_report import xray
+    from molgraph.explain.counterfactuals import counterfactuals
     from molgraph.explain.explanation import explain
     from molgraph.serve.serve import serve
     from molgraph.study.study import study
@@ -82,6 +83,7 @@ __all__ = [
     "audit",
     "benchmark",
     "conformers",
+    "counterfactuals",
     "curate",
     "datasets",
     "decode",

@@ -30,6 +30,7 @@ _HOMES = {
     "molgraph.api.pretraining": ("pretrain",),
     "molgraph.api.explaining": ("draw_clusters", "draw_salience", "explain_bit"),
     "molgraph.explain.explanation": ("explain",),
+    "molgraph.explain.counterfactuals": ("counterfactuals",),
     "molgraph.study.study": ("study",),
     "molgraph.serve.serve": ("serve",),
     "molgraph.api.generating": ("generate", "train_generator"),

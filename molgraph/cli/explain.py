@@ -27,6 +27,12 @@ def explain(
     faithfulness: Annotated[
         bool, typer.Option("--faithfulness/--no-faithfulness", help="Measure deletion curves.")
     ] = True,
+    counterfactuals: Annotated[
+        int | None, option("N", "Nearest molecules on the other side: changed in one group, and measured ones.")
+    ] = None,
+    change: Annotated[
+        float | None, option("X", "Difference of a number that is the other side; half its interval if not given.")
+    ] = None,
     n: Annotated[int, option("N", "Molecules of a file that are explained.", "-n")] = 50,
     id: Ids = None,
     out: Annotated[Path | None, out_option("A page (.html), one molecule (.svg) or the values (.csv).")] = None,
@@ -47,8 +53,12 @@ def explain(
     pyg_pool put them; salience colours bonds by the states that rfm gives them;
     bits shows the fragments that a bit of a neural_fingerprint stands for.
 
+    --counterfactuals adds, of each molecule, the most similar ones that are
+    predicted, or were measured, on the other side of its prediction.
+
     Examples:
         molgraph explain model.mgm "CC(=O)Nc1ccc(O)cc1" -o page.html
+        molgraph explain model.mgm "CC(=O)Nc1ccc(O)cc1" --counterfactuals 3 -o page.html
         molgraph explain dmpnn.mgm CCO --how gradients --smooth 1 --fragility
         molgraph explain attentive.mgm library.smi --audit attention -o audit.html
         molgraph explain forest.mgm library.smi --by shap -o atoms.csv
@@ -58,11 +68,13 @@ def explain(
         molgraph explain model.mgm CCOc1ccccc1C(=O)O --by infill -o infill.html
     """
     check_whole("-n", n)
+    check_whole("--counterfactuals", counterfactuals)
     check_writable(out, inputs=[model, *data])
     check_ending(out, ".html", ".svg", ".csv")
     from molgraph import api
     from molgraph.cli.show import say
     from molgraph.data.read import read_table
+    from molgraph.explain.counterfactuals import with_counterfactuals
     from molgraph.explain.named import with_ids
 
     if audit and by:
@@ -76,6 +88,9 @@ def explain(
     table = read_table(source_of(data), id=id)
     found = api.explain(model, table.smiles.tolist()[:n], by=by, faithfulness=faithfulness)
     found = with_ids(found, table.ids.tolist()[:n])
+    if counterfactuals:
+        ids = table.ids.tolist()[:n] if found.captions and id is not None else ()
+        found = with_counterfactuals(found, api.load(model), counterfactuals, ids, change=change)
     if out is not None:
         found.save(out)
     say(repr(found))

@@ -51,6 +51,8 @@ class Explanation:
         faithfulness: a row a molecule whose atoms have values that explain its prediction: ``molecule``, and
             ``deletion_area``, ``random_area`` and ``beats_random``, the fields of ``explain.deletion.Deletion``, which
             ``values`` has too; else of no rows.
+        counterfactuals: molecules near these on the other side of the prediction, as ``molgraph.counterfactuals`` has
+            them, where they were asked for; their drawings follow the others.
     """
 
     by: str
@@ -62,6 +64,7 @@ class Explanation:
     captions: tuple[str, ...]
     notes: tuple[str, ...] = ()
     faithfulness: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=MEASURES))
+    counterfactuals: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the drawings as an HTML page, that of a single molecule as ``.svg``, or the values as ``.csv``.
