@@ -24,7 +24,7 @@ from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table
 from molgraph.evaluate.class_counts import class_counts, count_lines, few_lines
-from molgraph.evaluate.coverage import coverage_frame, coverage_words
+from molgraph.evaluate.coverage import calibration_words, coverage_frame, coverage_words
 from molgraph.evaluate.metrics import Score, get_metric
 from molgraph.evaluate.payoff import Payoff
 from molgraph.evaluate.sides import Gap
@@ -152,7 +152,8 @@ class TrainingResult:
         """Sentences on the coverage of the model's intervals, of up to five targets."""
         if self.model.coverage is None or len(self.test.row_targets) > MAX_TARGETS:
             return []
-        return coverage_words(self.coverage, self.model.coverage)
+        found = coverage_words(self.coverage, self.model.coverage)
+        return found + calibration_words(self.test, self.runs[0].prediction)
 
     @property
     def curves(self) -> pd.DataFrame | None:

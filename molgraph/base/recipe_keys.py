@@ -157,7 +157,9 @@ class GradientDescent(Section):
     batch_size: Annotated[Count, Option("Molecules in a step.", "N")] = 64
     learning_rate: Annotated[AboveZero, Option("Highest step size of gradient descent.", "X")] = 1e-3
     warmup_epochs: Annotated[FromZero, Option("Epochs until the step size is highest.", "X")] = 2.0
-    patience: Annotated[Count | None, Option("Epochs without gain before it stops.", "N")] = 15
+    patience: Annotated[
+        Count | None, Option("Epochs without gain before it stops, at most; as many as led to the best.", "N")
+    ] = 15
     monitor: Annotated[
         Literal["loss", "accuracy"],
         Option("The best epoch has the lowest loss, or the highest accuracy, of the validation part.", "loss|accuracy"),

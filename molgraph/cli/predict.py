@@ -49,7 +49,8 @@ def predict(
     what RDKit reads and is no molecule (*CCO, [Na+], ferrocene). Classifiers
     give the probability of class 1, or of each class; ensembles their spread
     too. Beside each value stand its interval (..._low, ..._high; of classes
-    those that are not ruled out, ..._set), a grade (domain: inside, edge,
+    those that are not ruled out, ..._set, and calibrated probabilities,
+    ..._calibrated), a grade (domain: inside, edge,
     outside), the Tanimoto distance to the nearest training molecule, and that
     molecule with its measured value. A molecule of a sort that no training
     molecule is of, such as one with another metal, has no value. Where the

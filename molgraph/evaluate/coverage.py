@@ -84,6 +84,24 @@ def coverage_words(frame: pd.DataFrame, nominal: float) -> list[str]:
     return words
 
 
+def calibration_words(table: Table, prediction: Prediction) -> list[str]:
+    """A sentence for each binary target on the Brier score of its probabilities, as predicted and calibrated."""
+    words = []
+    for j, target in enumerate(table.row_targets):
+        fine = prediction.extra.get(f"{target.name}_calibrated")
+        if target.kind != "binary" or fine is None or table.y is None:
+            continue
+        y, p = table.y[:, j], columns_of(prediction, target)
+        known = np.isfinite(y) & np.isfinite(p)
+        if known.any():
+            before, after = (float(((y - each)[known] ** 2).mean()) for each in (p, fine))
+            words.append(
+                f"{target.name}: Brier score {before:.3f}, {after:.3f} of the calibrated probabilities"
+                f" ({target.name}_calibrated), on {int(known.sum()):,} test values"
+            )
+    return words
+
+
 def _parts(prediction: Prediction, use: np.ndarray) -> dict[str, np.ndarray]:
     """The rows of each part, those to use alone."""
     parts = {"all": use}

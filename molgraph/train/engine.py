@@ -26,7 +26,7 @@ from molgraph.train.checkpoint import CURVES, Progress
 from molgraph.train.draws import VALID_BATCH, samplers
 from molgraph.train.learner import Early, Fitted, Learned, Learner, TrainingConfig
 from molgraph.train.objective import Loss, Objective, StepState
-from molgraph.train.optimizers import make_optimizer, stretched
+from molgraph.train.optimizers import make_optimizer, stretched, waiting
 from molgraph.train.phases import Timeline, decay_groups
 from molgraph.train.runtime import Interrupted, launch, lightning_quiet, make_fabric, watch_ctrl_c
 from molgraph.train.samples import Sample, Samples
@@ -196,7 +196,7 @@ class Fit:
             weights = self.learner.module.network.state_dict()
             now.best = {name: value.detach().cpu().clone() for name, value in weights.items()}
         since = max(now.best_epoch, self.phases.last - 1)  # no phase is left out, and the last one has its patience
-        waits = how.patience is None or self.valid is None or now.epoch - since < how.patience
+        waits = how.patience is None or self.valid is None or now.epoch - since < waiting(how.patience, since)
         now.done = last or not waits
         if self.plan.early is not None and now.best_epoch == now.epoch and not now.done and self.fabric.is_global_zero:
             self.plan.early(now.best, pd.DataFrame(now.curves), now.best_epoch + 1)

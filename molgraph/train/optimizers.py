@@ -56,6 +56,19 @@ def stretched(how: GradientDescent, steps: int) -> GradientDescent:
     return how.model_copy(update={"epochs": epochs, "patience": patience, "warmup_epochs": how.warmup_epochs * times})
 
 
+def waiting(patience: int, best: int) -> int:
+    """Epochs without gain after the best epoch (from 0) before training stops.
+
+    As many as led to it, so that no more than half of all come after it; a third of the patience at least, all of it
+    at most.
+
+    Example:
+        >>> [waiting(15, best) for best in (1, 9, 40)]
+        [5, 10, 15]
+    """
+    return min(patience, max(math.ceil(patience / 3), best + 1))
+
+
 def make_optimizer(
     name: str, parameters: Iterable[nn.Parameter], learning_rate: float, weight_decay: float
 ) -> torch.optim.Optimizer:

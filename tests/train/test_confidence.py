@@ -8,6 +8,7 @@ import pytest
 import molgraph
 from molgraph.base.contracts import Target
 from molgraph.base.errors import BadValueError, UnsupportedError
+from molgraph.train.confidence.calibration import Calibration
 from molgraph.train.confidence.intervals import Intervals
 from molgraph.train.modelfile import load_model
 
@@ -52,6 +53,36 @@ def test_sets_hold_each_class_as_often_as_promised(kind):
         assert np.mean([str(c) in text.split("|") for text in sets[rows]]) == pytest.approx(0.9, abs=0.04)
 
 
+@pytest.mark.parametrize("kind", ["binary", "multiclass"])
+def test_overconfident_probabilities_are_calibrated_and_right_ones_stay(kind):
+    rng = np.random.default_rng(7)
+    k, n = 2 if kind == "binary" else 3, 8_000
+    logits = rng.normal(size=(n, k)) * 1.5
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    y = (rng.random((n, 1)) > p.cumsum(axis=1)).sum(axis=1)
+    sharp = p**3 / (p**3).sum(axis=1, keepdims=True)
+    target = Target("y", kind, classes=() if k == 2 else ("a", "b", "c"))
+
+    def loss(p):
+        return -np.log(p[np.arange(len(p)), y[half:]]).mean()
+
+    def calibrated(value):
+        own = value[:, 1:] if k == 2 else value
+        made = Calibration.of((target,), y[:half, None].astype(float), own[:half])
+        again = Calibration.from_arrays(made.arrays())
+        found = np.column_stack(list(again.probabilities((target,), own[half:]).values()))
+        return np.column_stack([1 - found, found]) if k == 2 else found
+
+    half = n // 2
+    assert (
+        loss(calibrated(sharp)) == pytest.approx(loss(p[half:]), abs=0.005)
+        and loss(sharp[half:]) > loss(p[half:]) + 0.1
+    )
+    assert calibrated(p) == pytest.approx(p[half:], abs=0.03)
+    few = Calibration.of((target,), y[:9, None].astype(float), (p[:, 1:] if k == 2 else p)[:9])
+    assert few.probabilities((target,), p[:, 1:] if k == 2 else p) == {}
+
+
 def test_predict_gives_interval_grade_and_nearest_molecule(result):
     known = str(result.table.take(result.split.train).smiles[0])
     frame = result.predict([known, "CC(=O)Oc1ccccc1C(=O)O", "[Zn+2].CCO", "C" * 900, "oops"]).to_frame()
@@ -89,3 +120,13 @@ def test_coverage_is_measured_by_distance_on_the_test_part(result):
     assert {"all", "nearest quarter", "farthest quarter"} <= {*frame.index}
     assert frame.loc["all", "n"] == len(result.test) and 0.6 <= frame.loc["all", "coverage"] <= 1
     assert "intervals of 90% hold" in result.verdict
+
+
+def test_a_file_keeps_the_calibration(tmp_path):
+    frame = molgraph.read_table(SERIES)
+    table = {"smiles": frame.smiles, "active": (frame.y[:, 0] > np.median(frame.y[:, 0])).astype(int)}
+    made = molgraph.train(table, targets=["active"], model="linear", split="random", fractions=(0.4, 0.4, 0.2))
+    before = made.predict(["CCO", "oops"]).to_frame()
+    assert 0 < before["active_calibrated"][0] < 1 and np.isnan(before["active_calibrated"][1])
+    assert any("calibrated" in sentence for sentence in made.reliability)
+    assert load_model(made.save(tmp_path / "m.mgm")).predict(["CCO", "oops"]).to_frame().equals(before)

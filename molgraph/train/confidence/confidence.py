@@ -14,6 +14,7 @@ from molgraph.base.finite import NO_VALUE
 from molgraph.chem.tanimoto import find_nearest
 from molgraph.data.table import OK, Table
 from molgraph.evaluate.coverage import GRADES
+from molgraph.train.confidence.calibration import Calibration
 from molgraph.train.confidence.intervals import NUMBERS, Intervals, quantile
 from molgraph.train.confidence.references import References, fingerprints
 
@@ -47,6 +48,7 @@ class Confidence:
         references: training molecules; None where none are kept, and then there is no domain.
         limits: float64 [2], distances beyond which a molecule is at the edge of the domain, and outside.
         coverage: share of the measured values that intervals should hold.
+        calibration: of the probabilities of classes; None of files from before it.
     """
 
     targets: tuple[Target, ...]
@@ -54,6 +56,7 @@ class Confidence:
     references: References | None
     limits: np.ndarray
     coverage: float = COVERAGE
+    calibration: Calibration | None = None
 
     @classmethod
     def of(cls, held: HeldOut, learnt: Table, *, private: bool = False) -> Self | None:
@@ -87,7 +90,7 @@ class Confidence:
         if not any(len(each) for each in intervals.scores):
             return None
         limits = np.ones(2) if near is None else _limits(near, _errors(targets, table.y[use], own))
-        return cls(targets, intervals, references, limits)
+        return cls(targets, intervals, references, limits, calibration=Calibration.of(targets, table.y[use], own))
 
     def at(self, coverage: float) -> Self:
         """The same with another coverage; raises ``BadValueError`` where it is no share between 0 and 1."""
@@ -123,13 +126,15 @@ class Confidence:
             half = np.where(numbers & prediction.ok[:, None], half, np.nan)
             if np.isfinite([quantile(scores, self.coverage) for scores in self.intervals.scores])[numbers].any():
                 prediction = replace(prediction, interval=(prediction.value - half, prediction.value + half))
-        sets, column = {}, 0
+        sets, column = dict[str, np.ndarray](), 0
         for target in self.targets:
             own = slice(column, column + len(target.columns))
             if target.kind not in NUMBERS and target.name not in prediction.unlearned:
                 found = self.intervals.sets(target, column, prediction.value[:, own], self.coverage)
                 sets[f"{target.name}_set"] = np.where(prediction.ok, found, "").astype(object)
             column = own.stop
+        if self.calibration is not None:
+            sets |= self.calibration.probabilities(self.targets, prediction.value)
         return replace(prediction, extra={**prediction.extra, **sets, **extra})
 
     def _domain(self, table: Table) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -169,6 +174,8 @@ class Confidence:
         parts = {f"interval.{name}": each for name, each in self.intervals.arrays().items()}
         if self.references is not None:
             parts |= {f"molecule.{name}": each for name, each in self.references.arrays().items()}
+        if self.calibration is not None:
+            parts |= {f"calibration.{name}": each for name, each in self.calibration.arrays().items()}
         parts |= {"limits": self.limits, "coverage": np.array([self.coverage])}
         return {f"{PREFIX}{name}": each for name, each in parts.items()}
 
@@ -182,20 +189,23 @@ class Confidence:
         own = {name.removeprefix(PREFIX): each for name, each in arrays.items() if name.startswith(PREFIX)}
         if not own:
             return None
-        parts: dict[str, dict[str, np.ndarray]] = {"interval": {}, "molecule": {}}
+        parts: dict[str, dict[str, np.ndarray]] = {"interval": {}, "molecule": {}, "calibration": {}}
         for name, each in own.items():
             kind, dot, rest = name.partition(".")
             if dot:
                 parts[kind][rest] = each
         intervals = Intervals.from_arrays(parts["interval"])
         references = References.from_arrays(parts["molecule"]) if parts["molecule"] else None
+        calibration = Calibration.from_arrays(parts["calibration"]) if parts["calibration"] else None
         rows = tuple(t for t in targets if t.level == "row")
         coverage = float(own["coverage"].reshape(-1)[0])
         if len(intervals.scores) != sum(len(t.columns) for t in rows) or not 0 < coverage < 1:
             raise ValueError("the intervals are not those of the targets")
+        if calibration is not None and len(calibration.slopes) != len(intervals.scores):
+            raise ValueError("the calibration is not that of the targets")
         if own["limits"].shape != (2,) or (references is not None and references.y.shape[1] not in (0, len(rows))):
             raise ValueError("the domain is not that of the targets")
-        return cls(rows, intervals, references, np.asarray(own["limits"], np.float64), coverage)
+        return cls(rows, intervals, references, np.asarray(own["limits"], np.float64), coverage, calibration)
 
 
 def _distances(held: HeldOut, learnt: np.ndarray) -> np.ndarray:
