@@ -7,19 +7,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from rdkit import Chem
 
 from molgraph.base.contracts import Prediction, Target
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.printable import count
 from molgraph.chem.draw import draw_molecule
+from molgraph.chem.exchange import canonical_smiles, exchanges
 from molgraph.chem.fingerprints import morgan
-from molgraph.chem.matched_pairs import Cut, cuts, cuts_of
-from molgraph.chem.smiles import parse_smiles, quiet
+from molgraph.chem.matched_pairs import cuts
 from molgraph.chem.tanimoto import tanimoto
 from molgraph.data.sources import builtin
 from molgraph.explain.answers import target_columns, target_place
@@ -30,15 +28,6 @@ from molgraph.train.modelfile import load_model
 MINED, GROUPS, TRIED = 300, 80, 600  # molecules that groups are taken from, groups, and pairs of one molecule
 PAIR, ANALOGUE = "matched pair", "measured analogue"
 COLUMNS = ("molecule", "kind", "smiles", "change", "similarity", "value_before", "value", "measured")
-
-
-class Exchange(NamedTuple):
-    """A molecule in which one group was exchanged: its SMILES, and the atoms of the new group in their order in it."""
-
-    cut: Cut
-    group: str
-    smiles: str
-    atoms: tuple[int, ...]
 
 
 def counterfactuals(
@@ -148,7 +137,7 @@ def _analogues(model: Model, text: str, i: int, side: _Side, n: int, place: int)
     known = None if model.confidence is None else model.confidence.references
     if known is None or place >= known.y.shape[1]:
         return
-    rows = np.flatnonzero(side.other(i, known.y[:, place]) & (known.smiles != _canonical(text)))
+    rows = np.flatnonzero(side.other(i, known.y[:, place]) & (known.smiles != canonical_smiles(text)))
     bits = morgan([text]).x
     similarity = tanimoto(bits, np.unpackbits(known.bits[rows], axis=1))[0] if len(rows) else np.zeros(0)
     first = rows[np.argsort(-similarity, kind="stable")[:n]]
@@ -157,41 +146,6 @@ def _analogues(model: Model, text: str, i: int, side: _Side, n: int, place: int)
     near, value = np.sort(-similarity)[:n] * -1, side.value(model.predict([str(known.smiles[row]) for row in first]))
     for row, alike, own in zip(first, near, value, strict=True):
         yield ANALOGUE, str(known.smiles[row]), "", float(alike), side.own[i], own, known.y[row, place], ()
-
-
-def exchanges(text: str, groups: Sequence[str]) -> Iterator[Exchange]:
-    """A molecule with one of its groups exchanged for each of others, at each single bond; no molecule twice.
-
-    Example:
-        >>> [each.smiles for each in exchanges("Cc1ccccc1", ["N[*:1]", "O[*:1]"])]
-        ['Nc1ccccc1', 'Oc1ccccc1']
-    """
-    with quiet():
-        seen, places = {_canonical(text)}, cuts_of(text)
-        for group in groups:
-            for cut in places:
-                made = None if group == cut.group else _joined(cut, group)
-                if made is not None and made.smiles not in seen:
-                    seen.add(made.smiles)
-                    yield made
-
-
-def _joined(cut: Cut, group: str) -> Exchange | None:
-    """The context with another group; None where they are no molecule."""
-    context, new = Chem.MolFromSmiles(cut.context), Chem.MolFromSmiles(group)
-    if context is None or new is None:
-        return None
-    for atom in new.GetAtoms():
-        atom.SetIntProp("exchanged", 1)
-    try:
-        mol = Chem.molzip(context, new)
-        Chem.SanitizeMol(mol)
-    except (ValueError, RuntimeError):
-        return None
-    written = Chem.MolToSmiles(mol)
-    order = mol.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"]
-    atoms = tuple(at for at, own in enumerate(order) if mol.GetAtomWithIdx(own).HasProp("exchanged"))
-    return Exchange(cut, group, written, atoms)
 
 
 @lru_cache(maxsize=4)
@@ -206,11 +160,6 @@ def _known(model: Model) -> tuple[str, ...]:
     known = None if model.confidence is None else model.confidence.references
     texts = builtin.nci().smiles if known is None else known.smiles
     return tuple(str(texts[row]) for row in np.unique(np.linspace(0, len(texts) - 1, MINED).astype(int)))
-
-
-def _canonical(text: str) -> str:
-    mol = parse_smiles(text).mol
-    return text if mol is None else str(Chem.MolToSmiles(mol))
 
 
 def _similarity(text: str, others: Sequence[str]) -> list[float]:

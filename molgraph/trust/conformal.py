@@ -54,7 +54,7 @@ class Conformal(Wrapper):
     """
 
     name = "conformal"
-    learns = ("width", "median")
+    learns: tuple[str, ...] = ("width", "median")
     small = MappingProxyType({"method": "linear", "share": 0.3, "split": RANDOM})
 
     def __init__(
@@ -86,10 +86,7 @@ class Conformal(Wrapper):
         """The half-width of each column's interval in units of ``u``, below 0 for classes; the median of its spread."""
         assert table.y is not None
         n = prediction.value.shape[1]
-        median = np.zeros(n)
-        if prediction.spread is not None:  # NaN throughout for classes
-            known = [column[np.isfinite(column)] for column in prediction.spread.T]
-            median = np.array([np.median(column) if len(column) else 0.0 for column in known])
+        median = self._medians(prediction)
         unit, width, column = self._unit(prediction, median), np.full(n, -1.0), 0
         for j, target in enumerate(table.row_targets):
             if target.kind in NUMBERS:
@@ -103,6 +100,14 @@ class Conformal(Wrapper):
         width = np.where(self.learned["width"] < 0, np.nan, self.learned["width"])
         half = width * self._unit(prediction, self.learned["median"])
         return replace(prediction, interval=(prediction.value - half, prediction.value + half))
+
+    @staticmethod
+    def _medians(prediction: Prediction) -> np.ndarray:
+        """float64 [columns]: of the spread, 0 where there is none, as of classes."""
+        if prediction.spread is None:
+            return np.zeros(prediction.value.shape[1])
+        known = [column[np.isfinite(column)] for column in prediction.spread.T]
+        return np.array([np.median(column) if len(column) else 0.0 for column in known])
 
     @staticmethod
     def _unit(prediction: Prediction, median: np.ndarray) -> np.ndarray:

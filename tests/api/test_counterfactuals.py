@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 
 import molgraph
 from molgraph.base.errors import UnsupportedError
+from molgraph.chem.exchange import exchanges
 from molgraph.chem.matched_pairs import cuts_of
 from molgraph.cli.main import app
 from molgraph.data.sources import builtin
-from molgraph.explain.counterfactuals import ANALOGUE, PAIR, exchanges
+from molgraph.explain.counterfactuals import ANALOGUE, PAIR
 from molgraph.train.model import Model
 
 NASTY = [line.split("\t")[0] for line in (Path(__file__).parents[1] / "nasty.tsv").read_text("utf-8").splitlines()[1:]]
