@@ -211,8 +211,11 @@ class TrainingResult:
         """The content of the report, as ``write_report`` takes it."""
         if not self.verdicts:
             raise EmptyError("there is no test part to report on", hint="give the split a test share above 0")
+        from molgraph.explain.for_report import explained_rows  # with RDKit's drawing
+
         trials = getattr(self.runs[0].method, "trials", None)
         return {
+            "explained": explained_rows(self.model, self.test, self.runs[0].prediction),
             "tables": {} if trials is None else {"Methods that were tried": trials},
             "title": f"{self.model.kind} on {', '.join(t.name for t in self.test.targets)}",
             "predictions": self.predictions,

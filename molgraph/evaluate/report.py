@@ -51,6 +51,7 @@ def report_html(
     tables: Mapping[str, pd.DataFrame] | None = None,
     tuning: Mapping[str, Any] | None = None,
     cv: Mapping[str, Any] | None = None,
+    explained: Mapping[str, Any] | None = None,
 ) -> str:
     """The report as one HTML text that loads nothing from anywhere.
 
@@ -67,6 +68,7 @@ def report_html(
         tables: further tables by their headings, such as the methods that were tried.
         tuning: the content of ``report_trials.trials_section``, where the hyper-parameters were searched.
         cv: ``title``, ``sentences`` and ``rows`` of a repeated cross-validation, where there was one.
+        explained: ``by``, ``target``, ``notes`` and ``molecules`` whose predictions are explained, or None.
 
     Raises:
         DataError: no predictions, or predictions of other rows than the table's.
@@ -99,6 +101,7 @@ def report_html(
         cv=cv,
         details=[target_detail(table, predictions, target, best[target.name]) for target in told],
         reliability=reliability,
+        explained=explained,
         learning="" if curves is None or curves.empty else learning(curves, key="learning"),
         tables={heading: plain_table(frame) for heading, frame in (tables or {}).items() if len(frame)},
         new=None if new_predictions is None else new_rows(new_predictions),

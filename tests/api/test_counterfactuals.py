@@ -89,3 +89,11 @@ def test_they_stand_on_the_page(acids: tuple[Model, list[str]], tmp_path: Path) 
     assert done.exit_code == 0, done.output
     text = page.read_text("utf-8")
     assert text.count("<svg") == 1 + len(molgraph.counterfactuals(model, smiles[0], n=1)) and "measured" in text
+
+
+def test_the_report_of_a_training_explains_its_highest_predictions_and_largest_errors(tmp_path: Path) -> None:
+    result = molgraph.train("builtin:chembl2321810", model="linear", split="random", baseline=False)
+    page = result.report(tmp_path / "report.html").read_text("utf-8")
+    assert "explained by shap" in page and "among the largest errors" in page and "deletion area" in page
+    plain = molgraph.train("builtin:chembl2321810", model="mean", split="random", baseline=False)
+    assert "explained by" not in plain.report(tmp_path / "plain.html").read_text("utf-8")
