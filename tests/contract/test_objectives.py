@@ -69,6 +69,7 @@ def geometries(rng: np.random.Generator) -> Table:
 def method(name: str, **params: Any) -> GraphMethod:
     encoder = "schnet" if "atom.position" in entry("objective", name).value.needs else "dmpnn"
     encoder = "grover" if name == "grover" else encoder  # the one with two views
+    encoder = "hard_subgraphs" if name == "saccader" else encoder
     encoder = "dmpnn+tokens" if name in PAIRED else encoder
     prefixes = {each: f"{each}." if "+" in encoder else "" for each in encoder.split("+")}
     own = {f"{prefixes[e]}{k}": v for e in prefixes for k, v in registry.get("encoder", e).small.items()}
