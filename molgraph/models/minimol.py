@@ -19,7 +19,7 @@ from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
 from molgraph.nn.norms import make_norms
 from molgraph.nn.propagate import propagate
-from molgraph.nn.relation import Relation
+from molgraph.nn.virtual_node import VirtualNode
 
 D_PLACE, D_ATOM, D_BOND = 32, 128, 168  # widths that the paper's network has at every size
 
@@ -68,7 +68,7 @@ class MiniMol(AtomEncoder):
         readout: rows to graph, a registered readout.
     """
 
-    small = MappingProxyType({"d_hidden": 8, "d_last": 8, "depth": 2, "norm": "none"})
+    small = MappingProxyType({"d_hidden": 8, "d_last": 8, "depth": 2, "norm": "none", "readout": "mean"})
     needs = ("atom", "bond", "atom.place")
     reads = ("molecule",)
     featurisers = MappingProxyType({"molecule": "graphium"})
@@ -95,7 +95,7 @@ class MiniMol(AtomEncoder):
         self.embed_bonds = nn.Sequential(*_normed(spec.width("bond"), 128), nn.ReLU(), *_normed(128, D_BOND))
         widths = [D_ATOM, *[d_hidden] * (depth - 1), d_last]
         self.layers = nn.ModuleList(_Layer(*pair) for pair in pairwise(widths))
-        self.nodes = nn.ModuleList(_VirtualNode(d_hidden) for _ in range(depth - 1))
+        self.nodes = nn.ModuleList(VirtualNode(d_hidden) for _ in range(depth - 1))
         self.norms = make_norms(norm, widths[1:])
         self.dropout = nn.Dropout(dropout)
         self.read_by(readout, d_last)
@@ -131,24 +131,6 @@ class _Layer(nn.Module):
         """float [n, d_in], and the batch with a row for each kind of bond, to [n, d_out]."""
         e = self.of_bond(kinds).index_select(0, batch["bond"].code)
         return self.mlp(h + propagate(h, relations.bonds(batch), edge_rows=e, message=_gine))
-
-
-class _VirtualNode(nn.Module):
-    """``g <- g + GELU(norm(W (g + mean_v h_v log n)))``, which each atom then hears."""
-
-    def __init__(self, d: int) -> None:
-        super().__init__()
-        self.update = nn.Sequential(*_normed(d, d), nn.GELU())
-        self.to_atoms = nn.Linear(d, d)
-
-    def forward(
-        self, h: Float[Tensor, "n d"], node: Float[Tensor, "g _"], members: Relation
-    ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "g d"]]:
-        """The atoms and the nodes after it, from what both were before; nodes of one column stand for zeros."""
-        size = members.offsets.diff().clamp(min=1).to(h.dtype)
-        pooled = propagate(h, members, reduce="mean") * size.log()[:, None]
-        node = node + self.update(node + pooled)
-        return h + propagate(self.to_atoms(node), members.transpose), node
 
 
 def _normed(d_in: int, d_out: int) -> tuple[nn.Linear, nn.LayerNorm]:

@@ -53,7 +53,7 @@ _RENAMED = (  # of the network in the package, as patterns, to those of the enco
 )
 
 
-def write_published(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None) -> Path:
+def write_published(path: str | Path, weights: str | os.PathLike[str] | None = None) -> Path:
     """Write the encoder as an ordinary model file, which every verb takes.
 
     Args:

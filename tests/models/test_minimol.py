@@ -107,6 +107,7 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package minimol with drawn weights, and an empty cache."""
     place = folder / "site" / "minimol" / "ckpts" / "minimol_v1"
     place.mkdir(parents=True)
+    (place.parents[1] / "__init__.py").touch()  # so that it goes before one that is installed
     torch.save(drawn_weights(), place / "state_dict.pth")
     monkeypatch.setattr(sys, "path", [str(folder / "site"), *sys.path])
     monkeypatch.setenv("MOLGRAPH_CACHE", str(folder / "cache"))
