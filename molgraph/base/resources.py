@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from pathlib import Path
 
 from molgraph.base.errors import MissingFileError, UnknownNameError, close_names, did_you_mean, nearest
+from molgraph.base.paths import cache_dir, storage_error
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+PUBLISHED = {"minimol": ("molgraph.train.minimol_weights", "minimol-1.mgm")}
+"""Models that others published, by name: the module whose ``write_published`` makes the file, and its name in the
+cache, whose number is raised when the file comes out otherwise."""
 
 
 def shipped_dir(kind: str) -> Path:
@@ -49,8 +54,11 @@ def model_names() -> list[str]:
 def model_path(name: str | os.PathLike[str]) -> Path:
     """The file of a model: the path itself, or, where there is no such file, the model of that name that ships.
 
+    A model that others published is made of their weights when its name is asked for first, and kept in the cache.
+
     Raises:
         MissingFileError: there is no such file, and its name is nearly that of a model that ships.
+        NotInstalledError: the package that holds the weights of a published model is not there.
 
     Example:
         >>> model_path("mine.mgm").name, model_path("jtvae-zinc").name
@@ -61,7 +69,22 @@ def model_path(name: str | os.PathLike[str]) -> Path:
         return given
     if given.name in known:
         return shipped_dir("pipelines") / "models" / f"{name}.mgm"
-    if not given.suffix and (close := close_names(given.name, known)):
+    if given.name in PUBLISHED:
+        return _published(given.name)
+    if not given.suffix and (close := close_names(given.name, [*known, *PUBLISHED])):
         words = f"there is no file {given.name!r}, and no model of that name comes with molgraph"
         raise MissingFileError(words, hint=did_you_mean(close))
     return given
+
+
+def _published(name: str) -> Path:
+    """The file of a model that others published."""
+    module, file = PUBLISHED[name]
+    path = cache_dir() / "models" / file
+    if not path.is_file():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise storage_error(f"cannot write {path}", error) from error
+        import_module(module).write_published(path)
+    return path

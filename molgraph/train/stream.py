@@ -21,6 +21,7 @@ from molgraph.base.errors import CellError, ConflictError, FormatError
 from molgraph.base.paths import atomic_write, storage_error
 from molgraph.base.printable import printable
 from molgraph.base.progress import bar
+from molgraph.base.resources import model_path
 from molgraph.base.version import __version__
 from molgraph.base.workbook import split_sheet
 from molgraph.data.columns import as_text
@@ -125,8 +126,8 @@ def predict_stream(
 
 
 def hash_of(path: str | os.PathLike[str]) -> str:
-    """Hash of a model file's bytes, by which a later run knows it again."""
-    with open(path, "rb") as file:
+    """Hash of a model file's bytes, by which a later run knows it again; the file may be that of a name."""
+    with open(model_path(path), "rb") as file:
         return blake2b(file.read(), digest_size=16).hexdigest()
 
 

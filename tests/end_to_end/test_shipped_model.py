@@ -34,6 +34,8 @@ def test_the_encoder_embeds_and_is_finetuned_by_its_name(tmp_path: Path, monkeyp
     command = ["finetune", "encoder-descriptors", "t.csv", "-t", "y", "-s", "training.epochs=2", "-o", "m.mgm"]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0 and (tmp_path / "m.mgm").is_file(), done.output
+    done = CliRunner().invoke(app, ["embed", "encoder-descriptors", "t.csv", "-o", "v.csv"])
+    assert done.exit_code == 0 and len((tmp_path / "v.csv").read_text().splitlines()) == 25, done.output
 
 
 def test_a_search_begins_at_the_prior(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
