@@ -156,7 +156,9 @@ class _SecondMoment(torch.autograd.Function):
     """``y = h / chi``, whose gradient takes ``Psi`` of the last batches."""
 
     @staticmethod
-    def forward(ctx: Any, h: Tensor, chi: Tensor, psi: Tensor, seen: int) -> Tensor:
+    def forward(
+        ctx: Any, h: Float[Tensor, "n d"], chi: Float[Tensor, " d"], psi: Float[Tensor, "memory d"], seen: int
+    ) -> Float[Tensor, "n d"]:
         y = h / chi
         ctx.save_for_backward(y, chi)
         ctx.psi, ctx.seen = psi, seen
