@@ -73,7 +73,6 @@ class NoNorm(Norm):
             beside=("batch",),
             left_out="batch and group statistics together, which group_graph has; decay of scale and shift",
             command="molgraph train dataset:chembl2321810 -m gin -s 'params.norm=batch(ghost=8)'",
-            modules=("molgraph.nn.batch_norms", "molgraph.train.callbacks.calibrate_norm"),
         ),
     ),
     summary="over all rows of the batch, or of so many graphs of it",

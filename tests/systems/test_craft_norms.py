@@ -10,11 +10,15 @@ import torch
 from sklearn.decomposition import PCA
 from torch import Tensor, nn
 
+from molgraph.data.read import read_table
 from molgraph.nn.batch_norms import MABN, BatchRenorm
 from molgraph.nn.deconvolution import Deconvolution, inverse_root
 from molgraph.nn.norms import Batch, Layer, NoNorm, Norm
 from molgraph.nn.relation import Relation
+from molgraph.train.callbacks.calibrate_norm import WeighedBatchNorm
+from molgraph.train.method import GraphMethod
 from tests.systems.effect import Effect
+from tests.tiny import series, small
 
 D = 5
 GRAPH_OF = torch.arange(12).div(2, rounding_mode="floor")  # six graphs of two rows
@@ -217,3 +221,47 @@ def test_one_step_solves_least_squares(off: str, effect: Effect) -> None:
     plain = [excess(seed, False) for seed in seeds]
     found = plain if off else [excess(seed, True) for seed in seeds]
     effect("loss above that of least squares, as a share", found, at_most=0.01, beside={"100 plain steps": plain})
+
+
+@pytest.mark.system("batchnorm-four-fixes", rung="exact")
+def test_a_share_of_0_is_batch_norm_and_of_1_instance_norm(off: str) -> None:
+    peer = nn.BatchNorm1d(D).double()
+    peer(rows(3)), peer.eval()
+    own = WeighedBatchNorm(peer)
+    torch.testing.assert_close(own(rows(), MEMBERS), peer(rows()), rtol=0, atol=1e-6)
+    own.share.fill_(0.0 if off else 1.0)
+    for graph, part in enumerate(rows().split(2)):
+        expected = nn.functional.instance_norm(part.T[None])[0].T
+        torch.testing.assert_close(own(rows(), MEMBERS)[graph == GRAPH_OF], expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.system("batchnorm-four-fixes", rung="works", twins=("plain",))
+def test_the_tuned_share_never_raises_the_validation_loss(off: str, effect: Effect) -> None:
+    """And no weight is trained otherwise: Summers and Dinneen 2020, section 3.1."""
+    gaps, shares = [], []
+    for seed in (3, 4, 5):
+        how = {"encoder": "gin", "epochs": 3, "seed": seed, "threads": 1, "learning_rate": 0.01}
+        tuned = small(**how, callback="calibrate-norm").fit(series(48), series(24, 100))
+        best = tuned.curves.iloc[tuned.best_epoch - 1]
+        loss = best["valid_loss"] if off else best["norm_loss"]
+        gaps.append(loss - best["valid_loss"])
+        shares.append(best["norm_share"])
+    assert max(gaps) <= 0
+    effect("validation loss less that of batch norm", gaps, at_most=-1e-6, beside={"share": shares})
+
+
+@pytest.mark.system("mabn", rung="works", twins=("batch",))
+def test_two_molecules_a_batch_are_enough_for_it(off: str, effect: Effect) -> None:
+    """Solubility from 160 molecules: Yan et al. 2020, section 5, where batch norm has a few rows a batch."""
+    table, errors = read_table("dataset:esol"), dict[str, list[float]]()
+    for norm in ("batch",) if off else ("batch", "mabn"):
+        for seed in (4, 5, 6):
+            order = np.random.default_rng(seed).permutation(len(table))
+            train, valid, test = (table.take(order[a:b]) for a, b in ((0, 160), (160, 260), (260, 460)))
+            params = {"depth": 3, "d_hidden": 16, "norm": norm}
+            how = {"epochs": 6, "batch_size": 2, "learning_rate": 0.002, "patience": None, "threads": 1, "seed": seed}
+            method = GraphMethod("gin", params, head_width=32, **how).fit(train, valid)
+            error = float(np.sqrt(np.nanmean((method.predict(test).value - test.y) ** 2)))
+            errors.setdefault(norm, []).append(error)
+    share = [a / b for a, b in zip(errors[off or "mabn"], errors["batch"], strict=True)]
+    effect("RMSE / batch norm's", share, at_most=0.999, beside=errors)
