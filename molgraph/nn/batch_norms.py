@@ -128,6 +128,7 @@ class MABN(Norm):
     """
 
     by_row = True
+    psi: Float[Tensor, "memory d"]
 
     def __init__(
         self,

@@ -139,7 +139,7 @@ class GhostBatchNorm(CountedBatchNorm):
         super().__init__(d)
         self.ghost = ghost
 
-    def forward(self, h: Float[Tensor, "n d"], members: Relation) -> Float[Tensor, "n d"]:
+    def forward(self, h: Float[Tensor, "n d"], members: Relation) -> Float[Tensor, "n d"]:  # type: ignore[override]
         """float [n, d] to [n, d]."""
         n_groups = max(1, (members.n_target + self.ghost // 2) // self.ghost)
         mean, variance = self.running_mean, self.running_var

@@ -30,7 +30,7 @@ from molgraph.train.optimizers import make_optimizer, stretched
 from molgraph.train.phases import Timeline, decay_groups
 from molgraph.train.runtime import Interrupted, launch, lightning_quiet, make_fabric, watch_ctrl_c
 from molgraph.train.samples import Sample, Samples
-from molgraph.train.smoothness import AUTO, AutoClip
+from molgraph.train.smoothness import auto_clip, clip_gradients
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
@@ -68,7 +68,6 @@ class Fit:
         self.fabric, self.objective = fabric, learner.objective
         self.drawn, self.judged, self.valid = samplers(self.objective, self.train, self.valid, how.batch_size)
         self.prepare: Callable[[Sample], None] = learner.network.prepare
-        self.auto = next((each for each in learner.callbacks if isinstance(each, AutoClip)), None)
         self.phases = Timeline(learner.network, learner.callbacks, how, self.steps)
         groups = [decay_groups(own, learner, how.weight_decay) for own in learner.turns()]
         made = [make_optimizer(how.optimizer, own, how.learning_rate, how.weight_decay) for own in groups]
@@ -167,11 +166,7 @@ class Fit:
             # gradients are averaged over processes, the loss is a sum over them
             loss = found.total / max(count, 1) * self.fabric.world_size
             self.fabric.backward(loss if self.usual is None else loss * (count / self.usual))
-            auto = self.auto
-            if (clip := float(auto.limit) if auto else self.how.gradient_clip) is not None:
-                norm = self.fabric.clip_gradients(self.learner, optimizer, max_norm=clip, error_if_nonfinite=False)
-                if auto and norm is not None:
-                    auto.note(norm, state)
+            clip_gradients(self.fabric, self.learner, optimizer, self.how.gradient_clip, state)
             optimizer.step()
             value = float(self._reduced(loss.detach(), "mean"))
             self._check(value, f"the loss is {value} in epoch {now.epoch + 1}, step {now.position + 1}")
@@ -287,8 +282,7 @@ def fit_network(
         folder.mkdir(parents=True, exist_ok=True)
     how = GradientDescent.model_construct(**{name: params[name] for name in GRADIENT_DESCENT if name in params})
     objective.check_parts(how, len(train), len(valid or ()))
-    callbacks = [*make_callbacks(how.callback), *([AutoClip()] if how.gradient_clip == AUTO else [])]
-    learner = Learner(network, objective, callbacks)
+    learner = Learner(network, objective, [*make_callbacks(how.callback), *auto_clip(how.gradient_clip)])
     rest = (folder, prints, label, objective.least_rows, early)
     plan = TrainingConfig(how, params["seed"], params["checkpoint_seconds"], *rest)
     several = (params.get("devices", 1), params.get("strategy", "auto"))

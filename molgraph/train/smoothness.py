@@ -95,6 +95,23 @@ class AutoClip(Callback):
         return float(smooth.mean() - slope * g.mean()), float(slope)
 
 
+def auto_clip(limit: float | str | None) -> list[AutoClip]:
+    """The callback of ``gradient_clip=auto``; none of another limit."""
+    return [AutoClip()] if limit == AUTO else []
+
+
+def clip_gradients(fabric: Any, learner: Any, optimizer: Any, limit: float | str | None, state: StepState) -> None:
+    """Shorten the gradient to the limit, or to that of the learner's ``AutoClip``, which notes its norm."""
+    if limit is None:
+        return
+    auto = next((each for each in learner.module.callbacks if isinstance(each, AutoClip)), None)
+    norm = fabric.clip_gradients(
+        learner, optimizer, max_norm=float(auto.limit if auto else limit), error_if_nonfinite=False
+    )
+    if auto and norm is not None:
+        auto.note(norm, state)
+
+
 def _gradient(loss: Loss, values: Sequence[nn.Parameter]) -> Tensor:
     with torch.enable_grad():
         learns = [value for value in values if value.requires_grad]

@@ -90,8 +90,10 @@ class LayerDrop(Stack):
         for t, layer in enumerate(layers):
             out = dropped[t] or (self.kept is not None and t not in self.kept)
             before = (skips[t](h) if skips else h) if out or self.residual else None
-            found = None if out else layer(h)
-            h = found if before is None else before if found is None else before + found
+            if before is None:
+                h = layer(h)
+            else:
+                h = before if out else before + layer(h)
             states.append(h)
         return states
 

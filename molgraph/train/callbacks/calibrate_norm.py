@@ -74,6 +74,7 @@ class CalibrateNorm(Callback):
     not computed once.
     """
 
+    totals: Tensor  # float64 [shares, 2]: sums of losses, and of their counts
     needs_layers = True  # an encoder with batch norm: gin in trials
 
     def __init__(self) -> None:
