@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from molgraph.train.method import GraphMethod
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.optimizers import make_optimizer
 from molgraph.train.phases import decay_groups
+from molgraph.train.runtime import Interrupted
 from molgraph.train.smoothness import AutoClip
 from tests.systems.effect import Effect
 from tests.tiny import same_bits, series, small, weights_of
@@ -182,3 +184,22 @@ def test_more_learning_rates_are_good_than_of_adam_without_a_warm_up(off: str, e
             shares.setdefault(name, []).append(float(np.mean(np.array(errors) <= 1.1 * min(errors))))
     gap = [a - b for a, b in zip(shares["radam"], shares["adam"], strict=True)]
     effect("share of good learning rates less Adam's", gap, at_least=0.001, beside=shares)
+
+
+def test_a_fit_with_a_limit_of_its_own_goes_on_exactly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    how = {"gradient_clip": "auto", "epochs": 4, "threads": 1, "batch_size": 8, "checkpoint_seconds": 0.0}
+    whole, after_step = small(**how).fit(series(24)), AutoClip.after_step
+    left = iter(range(5))  # in the middle of the second epoch
+
+    def stopping(self: AutoClip, network: Any, state: StepState) -> None:
+        after_step(self, network, state)
+        if next(left, None) is None:
+            raise Interrupted("stopped")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(AutoClip, "after_step", stopping)
+        with pytest.raises(Interrupted):
+            small(**how).fit(series(24), workdir=tmp_path)
+    again = small(**how).fit(series(24), workdir=tmp_path)
+    assert same_bits(weights_of(again), weights_of(whole))
+    assert [*again.curves["smoothness"]] == [*whole.curves["smoothness"]]
