@@ -73,11 +73,10 @@ VERBS = (
     Built(
         SystemCard(
             "adamw-sgdw",
-            left_out="the same of plain gradient descent",
+            left_out="decay normalised by the number of steps; warm restarts",
             off="adam",
             beside=("adam with the penalty in its gradient",),
             modules=("molgraph.train.phases",),
-            part=True,
         ),
         "optimizer",
         "adamw",
@@ -86,18 +85,25 @@ VERBS = (
         "molgraph train dataset:chembl2321810 -m dmpnn --optimizer adamw --weight-decay 0.1",
     ),
     Built(
+        SystemCard("radam", off="adam", beside=("adam without a warm-up",)),
+        "optimizer",
+        "radam",
+        "molgraph.train.optimizers",
+        "Liu et al. 2020, ICLR",
+        "molgraph train dataset:chembl2321810 -m dmpnn --optimizer radam",
+    ),
+    Built(
         SystemCard(
             "smoothness-clipped-gd",
-            left_out="the probe of smoothness, and a limit that it sets",
             off="--gradient-clip 1000",
             beside=("steps as they are",),
-            part=True,
+            modules=("molgraph.train.engine",),
         ),
         "option",
         "--gradient-clip",
-        "molgraph.train.engine",
+        "molgraph.train.smoothness",
         "Zhang et al. 2020, ICLR",
-        "molgraph train dataset:chembl2321810 -m dmpnn --gradient-clip 0.1",
+        "molgraph train dataset:chembl2321810 -m dmpnn --gradient-clip auto --epochs 4",
     ),
     Built(
         SystemCard(

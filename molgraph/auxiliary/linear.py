@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
+from molgraph.auxiliary.depth_factorised import Problem, fit_deep
 from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, TargetPrediction
 from molgraph.auxiliary.tabular.table_featuriser import Choice
 from molgraph.auxiliary.tabular.target_model import SharesScore, values_of_scores
 from molgraph.base.contracts import Target
-from molgraph.base.ranges import Bits, Positive, Radius
+from molgraph.base.ranges import Bits, Positive, Radius, Range
 from molgraph.base.registry import register
 from molgraph.base.search_space import Categorical, Float, Space
+from molgraph.base.systems import SystemCard
+from molgraph.data.table import Table
 from molgraph.train.outputs import ClassWeights
 
+logger = logging.getLogger("molgraph")
+SHOWN = 12  # columns that a note names
 FAR = 5.0  # deviations; a descriptor further out counts as that far, so that no molecule is predicted by one number
 
 
@@ -57,6 +64,16 @@ class Plane(SharesScore):
     tags=("fingerprints", "baseline"),
     summary="ridge or logistic regression: for numbers, for classes",
     paper="Hoerl and Kennard 1970, Technometrics 12:55; Cox 1958, J. R. Stat. Soc. B 20:215",
+    systems=(
+        SystemCard(
+            "incremental-learning-depth-n-reparameter",
+            left_out="matrices, quadratic networks and convolutions",
+            off="-s params.depth=1",
+            beside=("depth 1", "lasso"),
+            command="molgraph train dataset:chembl2321810 -m linear -s params.depth=3",
+            modules=("molgraph.auxiliary.depth_factorised",),
+        ),
+    ),
 )
 @dataclass(eq=False)
 class Linear(TabularMethod):
@@ -68,8 +85,12 @@ class Linear(TabularMethod):
     Use it to see what needs no trees: where it comes near the forest, more of a model is not what is lacking. Known
     limits: bits and descriptors do not act together in it.
 
+    With a ``depth`` of 2 or more the slope is ``u^depth - v^depth`` and has no penalty: columns enter one after the
+    other, and few do (Gissin et al. 2020, ``auxiliary.depth_factorised``). The notes name them in order of entry; use
+    it for a short list of fragments or descriptors from few molecules.
+
     Args:
-        alpha: the strength of the penalty.
+        alpha: the strength of the penalty, with a depth of 1.
         features: ``morgan+descriptors``, ``morgan``, ``morgan-counts``, ``maplight`` or ``vectors``.
         descriptors: an encoder's file (.mgm), whose vectors are features too; ``none`` for none.
         radius: of the fingerprint.
@@ -77,6 +98,7 @@ class Linear(TabularMethod):
         class_weights: None, ``balanced``, or a weight for each class label.
         threads: cores that make features; None for all.
         store: a folder that keeps features for all splits and methods; auto for molgraph's cache; None keeps none.
+        depth: factors of each slope; 1: ridge and logistic regression, 3: few columns.
 
     Example:
         >>> from molgraph.data.table import make_table
@@ -97,6 +119,20 @@ class Linear(TabularMethod):
     class_weights: ClassWeights = None
     threads: int | None = None
     store: str | None = None
+    depth: Annotated[int, Range(1, 6)] = 1
+
+    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
+        """Fit a model for each target; with a depth above 1 the notes name the columns in order of entry."""
+        self._entered: dict[str, np.ndarray] = {}
+        super().fit(table, valid, workdir=workdir)
+        names = self.fitted.features.names()
+        for target, columns in self._entered.items():
+            first = ", ".join(names[j] for j in columns[:SHOWN])
+            more = f", and {len(columns) - SHOWN} more" if len(columns) > SHOWN else ""
+            note = f"{target}: {len(columns)} columns, in order of entry {first}{more}"
+            logger.info(note)
+            self.notes = (*self.notes, note)
+        return self
 
     def fit_target(self, data: TargetData) -> Plane:
         from threadpoolctl import threadpool_limits
@@ -106,8 +142,11 @@ class Linear(TabularMethod):
         scale[scale < 1e-9 * np.maximum(1.0, np.abs(mean))] = 0.0  # a constant column is not used
         x = _standardised(data.x, mean, scale)
         with threadpool_limits(1):  # the same sums in the same order, whatever the threads
-            fit = _logistic_regression if data.n_classes else _ridge
-            slope, height = fit(x, data, float(self.alpha))
+            if self.depth > 1:
+                slope, height, self._entered[data.target.name] = _deep(x, data, self.depth)
+            else:
+                fit = _logistic_regression if data.n_classes else _ridge
+                slope, height = fit(x, data, float(self.alpha))
         return Plane(data.target, mean, scale, slope, height)
 
     def space(self) -> Space:
@@ -126,6 +165,20 @@ def _ridge(x: np.ndarray, data: TargetData, alpha: float) -> tuple[np.ndarray, n
 
     model = Ridge(alpha=alpha, solver="cholesky").fit(x, data.y, sample_weight=data.weights)
     return model.coef_.reshape(-1, 1), np.array([float(model.intercept_)])
+
+
+def _deep(x: np.ndarray, data: TargetData, depth: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Slope, intercept and the columns in order of entry."""
+    weights = np.ones(len(x)) if data.weights is None else np.asarray(data.weights, dtype=np.float64)
+    weights = weights / weights.sum()
+    if not data.n_classes:
+        mean = float(weights @ data.y)
+        scale = float(np.sqrt(weights @ np.square(data.y - mean))) or 1.0
+        fit = fit_deep(Problem(x, ((data.y - mean) / scale)[:, None], weights, "identity"), depth)
+        return fit.slope * scale, fit.height * scale + mean, fit.order
+    y, binary = data.y.astype(np.int64), data.target.kind == "binary"
+    labels = y[:, None].astype(np.float64) if binary else np.eye(data.n_classes)[y]
+    return (*fit_deep(Problem(x, labels, weights, "sigmoid" if binary else "softmax"), depth),)
 
 
 def _logistic_regression(x: np.ndarray, data: TargetData, alpha: float) -> tuple[np.ndarray, np.ndarray]:

@@ -164,12 +164,17 @@ class GradientDescent(Section):
         Literal["loss", "accuracy"],
         Option("The best epoch has the lowest loss, or the highest accuracy, of the validation part.", "loss|accuracy"),
     ] = "loss"
-    optimizer: Annotated[str, Option("adam, adamw, sgd(momentum=0.5), rmsprop, or a registered one.", "NAME")] = "adam"
+    optimizer: Annotated[
+        str, Option("adam, adamw, radam, sgd(momentum=0.5), sgdw, rmsprop, or a registered one.", "NAME")
+    ] = "adam"
     schedule: Annotated[
         str, Option("How the step size falls after the warm-up: exponential, cosine, linear, constant.", "NAME")
     ] = "exponential"
     weight_decay: Annotated[FromZero, Option("Pull of the weights towards zero.", "X")] = 0.0
-    gradient_clip: Annotated[AboveZero | None, Option("Largest norm of a step's gradient.", "X")] = 10.0
+    gradient_clip: Annotated[
+        AboveZero | Literal["auto"] | None,
+        Option("Largest norm of a step's gradient; auto: set by those of the first epoch.", "X|auto"),
+    ] = 10.0
     objective: Annotated[str, Option("What a step minimises: molgraph models --kind objective.", "NAME")] = "supervised"
     callback: Annotated[
         str | None,

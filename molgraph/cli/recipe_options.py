@@ -53,7 +53,8 @@ def given(known: Mapping[str, Keyword], options: Mapping[str, Any]) -> dict[str,
 
 def _shell(name: str, keyword: Keyword) -> Keyword:
     types = plain_types(keyword.hint)
-    kind = next(t for t in (bool, list, int, float, str) if t in types)
+    words = str in types and types & {int, float}  # a number or a word, as 10 or auto: the recipe reads it
+    kind = str if words else next(t for t in (bool, list, int, float, str) if t in types)
     panel = "Columns" if name in DataSection.model_fields else "Learning"
     option, told = keyword.option, _told(keyword.default)
     made = _option(panel, *option.flags, metavar=option.metavar, help=option.help, default=told)

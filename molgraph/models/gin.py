@@ -93,7 +93,8 @@ class GIN(RoundsEncoder):
         """The atoms' states of all layers side by side."""
         given = self.rounds_of(batch)
         h = self.embed(given.atoms.rows())
-        layers = [h, *self.through([partial(self._layer, t, step) for t, step in enumerate(given.rounds)], h)]
+        steps, skips = given.rounds, [step.previous for step in given.rounds]
+        layers = [h, *self.through([partial(self._layer, t, step) for t, step in enumerate(steps)], h, skips)]
         of_layers = [(each, step.members) for each, step in zip(layers[1:], given.rounds, strict=True)]
         return SharedStates(given.side_by_side(layers), given.readout, given.every_atom, of_layers)  # equation 4.2
 

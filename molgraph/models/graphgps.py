@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated
 
@@ -63,6 +64,7 @@ class GraphGPS(AtomEncoder):
 
     small = MappingProxyType({"d_hidden": 8, "walk": 4})
     needs = ("atom", "bond", "bond.reverse")
+    stacked = True
     limit: MatrixLimit
 
     def __init__(
@@ -102,11 +104,7 @@ class GraphGPS(AtomEncoder):
         self.limit.check(batch)
         atoms, bonds = batch.features("atom"), batch.features("bond")
         h = self.embed(torch.cat([atoms, walk_returns(batch, self.walk).to(atoms.dtype)], dim=1))
-        found = []
-        for layer in self.layers:
-            h = layer(h, bonds, batch)
-            found.append(h)
-        return found
+        return self.through([partial(layer, bonds=bonds, batch=batch) for layer in self.layers], h)
 
 
 class _Layer(nn.Module):

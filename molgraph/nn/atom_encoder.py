@@ -73,12 +73,18 @@ class AtomEncoder(Encoder):
         _ = relations.bonds(batch).transpose, relations.members(batch)
 
     def through(
-        self, layers: Sequence[Callable[[Tensor], Tensor]], h: Float[Tensor, "rows d"]
+        self,
+        layers: Sequence[Callable[[Tensor], Tensor]],
+        h: Float[Tensor, "rows d"],
+        skips: Sequence[Callable[[Tensor], Tensor]] = (),
     ) -> list[Float[Tensor, "_ d"]]:
-        """The states after each layer: one layer after the other, or as the option ``stack`` says."""
+        """The states after each layer: one layer after the other, or as the option ``stack`` says.
+
+        ``skips``: what takes the place of each layer that is left out, where a layer's rows are not those before it.
+        """
         for option in self.options:
             if option.key == "stack":
-                return option.run(layers, h)
+                return option.run(layers, h, skips)
         states = []
         for layer in layers:
             h = layer(h)

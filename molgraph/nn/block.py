@@ -30,6 +30,8 @@ class BlockOption(nn.Module):
     """
 
     key: ClassVar[str]
+    #: whether all layers of the encoder must have the same rows, so that rows that look alike are not shared
+    same_rows: ClassVar[bool] = False
 
     @classmethod
     def missing(cls, encoder: type[Encoder], spec: InputSpec) -> str:

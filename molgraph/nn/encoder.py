@@ -132,7 +132,7 @@ class Encoder(nn.Module):
         ``counts_rows``), and not under a norm over the rows of each graph,
         in which atoms that look alike normally differ from graph to graph.
         """
-        if any(option.key == "stack" for option in self.options):  # in which all layers have the same rows
+        if any(option.same_rows for option in self.options):
             return False
         return self.distinct and not any(
             (isinstance(m, Norm) and not m.by_row)

@@ -30,6 +30,7 @@ from molgraph.train.optimizers import make_optimizer, stretched, waiting
 from molgraph.train.phases import Timeline, decay_groups
 from molgraph.train.runtime import Interrupted, launch, lightning_quiet, make_fabric, watch_ctrl_c
 from molgraph.train.samples import Sample, Samples
+from molgraph.train.smoothness import auto_clip, clip_gradients
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
@@ -165,8 +166,7 @@ class Fit:
             # gradients are averaged over processes, the loss is a sum over them
             loss = found.total / max(count, 1) * self.fabric.world_size
             self.fabric.backward(loss if self.usual is None else loss * (count / self.usual))
-            if (clip := self.how.gradient_clip) is not None:
-                self.fabric.clip_gradients(self.learner, optimizer, max_norm=clip, error_if_nonfinite=False)
+            clip_gradients(self.fabric, self.learner, optimizer, self.how.gradient_clip, state)
             optimizer.step()
             value = float(self._reduced(loss.detach(), "mean"))
             self._check(value, f"the loss is {value} in epoch {now.epoch + 1}, step {now.position + 1}")
@@ -282,7 +282,7 @@ def fit_network(
         folder.mkdir(parents=True, exist_ok=True)
     how = GradientDescent.model_construct(**{name: params[name] for name in GRADIENT_DESCENT if name in params})
     objective.check_parts(how, len(train), len(valid or ()))
-    learner = Learner(network, objective, make_callbacks(how.callback))
+    learner = Learner(network, objective, [*make_callbacks(how.callback), *auto_clip(how.gradient_clip)])
     rest = (folder, prints, label, objective.least_rows, early)
     plan = TrainingConfig(how, params["seed"], params["checkpoint_seconds"], *rest)
     several = (params.get("devices", 1), params.get("strategy", "auto"))

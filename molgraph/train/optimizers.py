@@ -6,14 +6,16 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 import torch
 from torch import nn
 
 from molgraph.base.parts import make_part
+from molgraph.base.ranges import Range
 from molgraph.base.recipe_keys import GradientDescent
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 
 USUAL_EPOCHS, USUAL_STEPS = 50, 3000  # where neither epochs nor min_steps is given
 
@@ -91,6 +93,68 @@ _register("adam", torch.optim.Adam, "Adam", "Kingma and Ba 2015, ICLR", fused=Tr
 _register("adamw", torch.optim.AdamW, "decoupled weight decay", "Loshchilov and Hutter 2019, ICLR", fused=True)
 _register("sgd", torch.optim.SGD, "stochastic gradient descent with Nesterov's momentum", momentum=0.9, nesterov=True)
 _register("rmsprop", torch.optim.RMSprop, "RMSprop")
+_register(
+    "radam",
+    torch.optim.RAdam,
+    "rectified Adam, which needs no warm-up",
+    "Liu et al. 2020, ICLR",
+    decoupled_weight_decay=True,
+)
+
+
+@register(
+    "optimizer",
+    "sgdw",
+    summary="sgd with decoupled weight decay",
+    paper="Loshchilov and Hutter 2019, ICLR",
+    systems=(
+        SystemCard(
+            "adamw-sgdw",
+            left_out="decay normalised by the number of steps; warm restarts",
+            off="sgd",
+            beside=("sgd with the penalty in its gradient",),
+            command="molgraph train dataset:chembl2321810 -m dmpnn --optimizer sgdw --weight-decay 0.1",
+            modules=("molgraph.train.phases",),
+        ),
+    ),
+)
+class SGDW(torch.optim.SGD):
+    """``w <- w - lr wd w``, then a step of ``sgd`` without the penalty: Loshchilov and Hutter 2019, algorithm 1.
+
+    The decay is not in the momentum. As in torch's AdamW it is multiplied by the learning rate of the step.
+
+    Args:
+        params: parameters, or groups of them.
+        lr: learning rate.
+        weight_decay: share of a weight that a step of learning rate 1 takes away.
+        momentum, nesterov: of the gradients.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        *,
+        lr: float,
+        weight_decay: float = 0.0,
+        momentum: Annotated[float, Range(0, 1, below=True)] = 0.9,
+        nesterov: bool = True,
+    ) -> None:
+        super().__init__(params, lr=lr, weight_decay=weight_decay, momentum=momentum, nesterov=nesterov)
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> Any:
+        """Decay, then the gradient's step."""
+        decays = [group["weight_decay"] for group in self.param_groups]
+        try:
+            for group, decay in zip(self.param_groups, decays, strict=True):
+                group["weight_decay"] = 0.0
+                for value in group["params"]:
+                    if decay and value.grad is not None:
+                        value.mul_(1 - group["lr"] * decay)
+            return super().step(closure)
+        finally:
+            for group, decay in zip(self.param_groups, decays, strict=True):
+                group["weight_decay"] = decay
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ SILENT = {
     "positions": ("features", lambda self, batch: torch.zeros(batch.n_atoms, self.columns)),
     "frames": ("coordinates", lambda self, batch: iter([torch.zeros(batch.n_atoms, 3)])),
     "symbols": ("pool", lambda self, call, found: call(found)),
-    "stack": ("run", lambda self, layers, h: [h for _ in layers]),
+    "stack": ("run", lambda self, layers, h, skips=(): [h := skip(h) for skip in skips or [torch.clone] * len(layers)]),
     "exit": ("pool", lambda self, call, found: call(found)),
 }
 

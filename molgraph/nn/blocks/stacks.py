@@ -26,6 +26,7 @@ class Stack(BlockOption):
     """The base class of ways through layers of one width (``AtomEncoder.through``)."""
 
     key = "stack"
+    same_rows = True
 
     def build(self, encoder: Encoder) -> str:
         """An encoder whose layers are not of one width, or draw at random, is refused."""
@@ -35,8 +36,10 @@ class Stack(BlockOption):
             return "drops values at random, which a layer that is computed twice would do otherwise"
         return ""
 
-    def run(self, layers: Sequence[Layer], h: Float[Tensor, "n d"]) -> list[Float[Tensor, "n d"]]:
-        """The states after each layer."""
+    def run(
+        self, layers: Sequence[Layer], h: Float[Tensor, "n d"], skips: Sequence[Layer] = ()
+    ) -> list[Float[Tensor, "_ d"]]:
+        """The states after each layer; ``skips`` as in ``AtomEncoder.through``."""
         raise NotImplementedError
 
 
@@ -76,7 +79,9 @@ class ODE(Stack):
         self.time, self.weight = time, weight
         self.steady: Float[Tensor, ""] | None = None
 
-    def run(self, layers: Sequence[Layer], h: Float[Tensor, "n d"]) -> list[Float[Tensor, "n d"]]:
+    def run(
+        self, layers: Sequence[Layer], h: Float[Tensor, "n d"], skips: Sequence[Layer] = ()
+    ) -> list[Float[Tensor, "_ d"]]:
         """States at ``time / n``, ``2 time / n``, ... of n layers."""
 
         def slope(h: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
@@ -145,7 +150,9 @@ class Reversible(Stack):
         self.norms = [m for m in encoder.modules() if isinstance(m, _BatchNorm)]
         return super().build(encoder)
 
-    def run(self, layers: Sequence[Layer], h: Float[Tensor, "n d"]) -> list[Float[Tensor, "n d"]]:
+    def run(
+        self, layers: Sequence[Layer], h: Float[Tensor, "n d"], skips: Sequence[Layer] = ()
+    ) -> list[Float[Tensor, "_ d"]]:
         """The mean of both halves after each layer."""
         pairs = _Coupled.apply(layers, self.norms, h) if torch.is_grad_enabled() else forward_pairs(layers, h)
         return [(a + b) / 2 for a, b in zip(pairs[::2], pairs[1::2], strict=True)]
@@ -160,7 +167,7 @@ def forward_pairs(layers: Sequence[Layer], h: Float[Tensor, "n d"]) -> tuple[Flo
     return tuple(out)
 
 
-def inverse(layers: Sequence[Layer], halves: Sequence[Float[Tensor, "n d"]]) -> list[Float[Tensor, "n d"]]:
+def inverse(layers: Sequence[Layer], halves: Sequence[Float[Tensor, "n d"]]) -> list[Float[Tensor, "_ d"]]:
     """The halves before the first layer, from those after the last."""
     halves = [*halves]
     for i in reversed(range(len(layers))):

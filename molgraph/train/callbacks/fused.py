@@ -70,7 +70,7 @@ class Fused(Stack):
         q, k, v = (each.unflatten(1, (self.heads, -1)) for each in made)
         return self.out[t](attend_all(q, k, v, self.groups).flatten(1))
 
-    def run(self, layers: Sequence[Layer], h: Tensor) -> list[Tensor]:
+    def run(self, layers: Sequence[Layer], h: Tensor, skips: Sequence[Layer] = ()) -> list[Tensor]:
         """The states after each layer, float [n_atoms, d] each."""
         states = []
         for t, layer in enumerate(layers):
