@@ -54,6 +54,9 @@ class PopArt(Supervised):
         penalties: the weights of the network's penalties by name; 1 if not given.
     """
 
+    mean: Tensor
+    scale: Tensor
+
     def __init__(
         self, outputs: Outputs, *, beta: Probability = 0.01, penalties: Mapping[str, NotNegative] | None = None
     ) -> None:
