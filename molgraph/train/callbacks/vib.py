@@ -125,11 +125,10 @@ class VIB(Callback):
         return mean_of(passes, (share, 1 - share)).with_penalties({"kl": self.beta * kl})
 
 
-def mean_of(losses: list[Loss], weights: tuple[float, ...]) -> Loss:
-    """The weighted mean of the losses of several passes over one batch; of one, itself."""
+def mean_of(losses: list[Loss], weights: tuple[float, float]) -> Loss:
+    """The weighted mean of the losses of two passes over one batch; of one, itself."""
     if len(losses) == 1:
         return losses[0]
-    total = sum(weight * each.total for weight, each in zip(weights, losses, strict=True))
-    names = losses[0].parts
-    parts = {name: sum(w * each.parts[name] for w, each in zip(weights, losses, strict=True)) for name in names}
-    return losses[0]._replace(total=total, parts=parts)
+    (one, two), (a, b) = losses, weights
+    parts = {name: a * one.parts[name] + b * two.parts[name] for name in one.parts}
+    return one._replace(total=a * one.total + b * two.total, parts=parts)

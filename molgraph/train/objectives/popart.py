@@ -83,7 +83,7 @@ class PopArt(Supervised):
             if not plain or head.layers[-1].out_features != head.d_out:
                 words = "popart rewrites the last layer of a head that predicts values alone"
                 raise UnsupportedError(words, hint="choose params.head=perceptron, or leave the objective out")
-            old = head.layers[-1]
+            old: Any = head.layers[-1]
             new = PopArtLinear(old.in_features, old.out_features)
             new.load_state_dict(old.state_dict(), strict=False)
             head.layers[-1] = new
