@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from molgraph.base.contracts import Target
 from molgraph.data.sources import builtin
@@ -22,6 +23,18 @@ def small(**params: Any) -> GraphMethod:
 def series(n: int = 64, start: int = 0) -> Table:
     """Some rows of the built-in ChEMBL series."""
     return builtin.chembl2321810().take(np.arange(start, start + n))
+
+
+def curve_points(n: int = 48, seed: int = 0, noise: float = 2.0) -> pd.DataFrame:
+    """Rows of molecule, concentration and response; the EC50 grows with the share of aromatic atoms, the last molecule
+    has two points, and its SMILES cannot be read."""
+    rng = np.random.default_rng(seed)
+    smiles, x, rows = [*map(str, series(n - 1).smiles), "not a molecule"], np.linspace(-2, 2, 8), []
+    for i, text in enumerate(smiles):
+        log_ec50 = 4 * text.count("c") / len(text) - 0.5
+        response = 100 / (1 + 10 ** (log_ec50 - x)) + noise * rng.normal(size=8)
+        rows += [(text, 10**a, b) for a, b in zip(x, response, strict=True)][: 2 if i == n - 1 else 8]
+    return pd.DataFrame(rows, columns=["smiles", "concentration", "response"])
 
 
 def mixed(n: int = 48, seed: int = 0) -> Table:

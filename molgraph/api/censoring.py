@@ -15,7 +15,7 @@ from molgraph.base.run_config import RunConfig
 from molgraph.data.limits import middle_of, refuse_limits, without_limits
 from molgraph.data.table import Table
 
-TOBIT = "tobit"
+TOBIT, CURVES = "tobit", "dose_response"
 
 
 def learning_limits(config: RunConfig, method: Method) -> tuple[RunConfig, Method]:
@@ -36,6 +36,18 @@ def learning_limits(config: RunConfig, method: Method) -> tuple[RunConfig, Metho
         words = f"{unable[0].model_name}{of} learns measured values alone, and not limits such as >8"
         hint = f"a graph model (-m dmpnn) or one of {able} learns them; --qualifiers drop leaves them out"
         raise UnsupportedError(words, hint=hint)
+    return config, method
+
+
+def learning_curves(config: RunConfig, method: Method) -> tuple[RunConfig, Method]:
+    """The recipe and method that learn dose-response curves: a graph model by their points, if no objective is named.
+
+    Other methods learn the parameters of those curves that determine them.
+    """
+    if is_graph(method) and "objective" not in config.training.model_fields_set:
+        training = config.training.model_copy(update={"objective": CURVES})
+        config = config.model_copy(update={"training": training})
+        method = method_of(config)
     return config, method
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from molgraph.api.baselines import add_descriptors, is_graph, method_of
-from molgraph.api.censoring import learning_limits
+from molgraph.api.censoring import learning_curves, learning_limits
 from molgraph.api.check_config import as_its_start, recipe_of, with_start
 from molgraph.api.helpers import check_helpers, helped_parts, split_helpers
 from molgraph.api.run_split import append_test, divide, divide_before, labelled_sizes, with_split
@@ -26,6 +26,7 @@ from molgraph.base.paths import store_folder
 from molgraph.base.recipe_keys import KEYWORDS
 from molgraph.base.registry import get
 from molgraph.base.run_config import RunConfig
+from molgraph.data.curves import curve_of
 from molgraph.data.graph_cache import store_for
 from molgraph.data.labels import check_targets
 from molgraph.data.splits import Split
@@ -99,6 +100,8 @@ def prepare(config: RunConfig, data: Any, *, test: Any = None, unlabelled: Any =
     """Read the table that a recipe names, or ``data``, standardise and split it, and make the recipe's method."""
     test, unlabelled = (os.fspath(each) if isinstance(each, os.PathLike) else each for each in (test, unlabelled))
     method = method_of(config)  # what it refuses is refused before an hour of reading
+    if curve_of(config.data.targets) is not None:
+        config, method = learning_curves(config, method)
     if config.data.qualifiers == "learn":
         config, method = learning_limits(config, method)
     if unlabelled is not None or config.data.unlabelled is not None:

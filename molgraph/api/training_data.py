@@ -21,6 +21,7 @@ from molgraph.base.run_config import RunConfig
 from molgraph.data.cells import check_units
 from molgraph.data.chunks import GEOMETRY
 from molgraph.data.columns import with_kind
+from molgraph.data.curves import curve_of
 from molgraph.data.editions import curate
 from molgraph.data.labels import check_targets
 from molgraph.data.levels import level_of
@@ -70,7 +71,8 @@ def read_for_training(data: Any, config: RunConfig, learner: Trainable) -> Table
 def read_test(data: Any, config: RunConfig, table: Table) -> Table:
     """The test table of its own, read as ``table`` was, with its targets."""
     if not isinstance(data, Table):
-        test = read_columns(data, config, table.targets)
+        curve = curve_of(config.data.targets) is not None
+        test = read_columns(data, config, config.data.targets if curve else table.targets)
     else:
         data = limits_as_asked(data, config)
         test = _chosen(log_targets(data) if config.data.log else data, config)
@@ -92,6 +94,7 @@ def read_columns(data: Any, config: RunConfig, targets: Any, split: str | None =
         split=split,
         on_error=asked.on_error,
         need_targets=True,
+        concentration=asked.concentration,
         **asked.model_dump(include=set(READING)),
     )
     return _chosen(table, config)

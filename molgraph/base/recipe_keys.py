@@ -42,7 +42,7 @@ class DataSection(Section):
         Names | None,
         Option(
             "To learn; again for several. NAME:multiclass, NAME:binary or NAME:regression says its kind; NAME:atom or "
-            "NAME:bond has a list of values in each cell, [0.1, null, -0.2].",
+            "NAME:bond has a list of values in each cell, [0.1, null, -0.2]; NAME:curve are responses, a row a point.",
             Column,
             ("--target", "-t"),
         ),
@@ -76,6 +76,9 @@ class DataSection(Section):
         Option("A molecule, sequence, reaction or geometry column to read; all if not given.", Column, ("--input",)),
     ] = None
     id: Annotated[str | None, Option("Ids, kept as text.", Column)] = None
+    concentration: Annotated[
+        str | None, Option("Of each row's response, for --target NAME:curve; found by its name if not given.", Column)
+    ] = None
     weight: Annotated[str | None, Option("Row weights.", Column)] = None
     features: Annotated[Names, Option("A descriptor; again for several.", Column, ("--feature",))] = ()
     split_column: Annotated[

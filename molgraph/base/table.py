@@ -96,6 +96,7 @@ class Table:
         units: the unit of each target whose values the source gives one, by target name.
         limits: float64 [n, number of row-level targets, 2] or None: the lowest and the highest value that a censored
             label leaves open, (8, inf) for >8; NaN elsewhere. ``y`` is NaN where there is one.
+        points: float64 [points, 4] of each row's dose-response curve (``data.curves``), or None.
     """
 
     ids: np.ndarray
@@ -113,12 +114,13 @@ class Table:
     notes: tuple[str, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     limits: np.ndarray | None = None
+    points: Packed | None = None
 
     def __post_init__(self) -> None:
         n = len(self.ids)
         sized: dict[str, Any] = {name: getattr(self, name) for name in _COLUMNS}
         sized |= {f"column {e.name!r}": e.values for e in self.entities}
-        sized |= {f"target {name!r}": packed for name, packed in self.packed.items()}
+        sized |= {f"target {name!r}": packed for name, packed in self.packed.items()} | {"points": self.points}
         for name, values in sized.items():
             if values is not None and len(values) != n:
                 raise ShapeError(f"{name} has {len(values)} rows, the table has {n}")
@@ -214,6 +216,7 @@ class Table:
             self,
             entities=tuple(replace(e, values=e.values[rows]) for e in self.entities),
             packed={name: p.take(rows) for name, p in self.packed.items()},
+            points=None if self.points is None else self.points.take(rows),
             **picked,
         )
 

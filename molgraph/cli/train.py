@@ -79,6 +79,7 @@ def train(
         molgraph train assay.csv -t logS -t active --split random
         molgraph train assay.csv -t class:multiclass  # words or 0, 1, 2
         molgraph train charges.csv -t charge:atom  # a list in each cell
+        molgraph train curves.csv -t response:curve --concentration dose_uM
         molgraph train assay.csv -t pIC50 -s params.depth=4 --report r.html
         molgraph train dataset:esol -m random_forest  # molgraph data list
         molgraph train assay.csv -t pIC50 -m maplight --descriptors encoder.mgm

@@ -13,13 +13,16 @@ from molgraph.base.errors import (
     BadValueError,
     CellError,
     LabelError,
+    MissingOptionError,
     UnknownNameError,
     UnsupportedError,
     UnusedSettingError,
     nearest,
 )
 from molgraph.data.cells import Reading
+from molgraph.data.curves import curve_of, find_concentration, group_curves
 from molgraph.data.datasets import load_dataset
+from molgraph.data.formats import reader_for
 from molgraph.data.log import log_targets
 from molgraph.data.sources import builtin
 from molgraph.data.standardise import check_molecules
@@ -52,6 +55,7 @@ def read_table(
     qualifiers: str = "refuse",
     unit: str | None = None,
     log: bool = False,
+    concentration: str | None = None,
 ) -> Table:
     """Read a whole source into a table; every input row stays a row, in order.
 
@@ -70,7 +74,8 @@ def read_table(
             two columns, one for each side. Found by their values where no column of SMILES is named.
         targets: what is to be learnt: names, with a kind where it is not plain (``class:multiclass``), or a level:
             each cell of ``charge:atom`` (``order:bond``) is a list of values in the order of RDKit's atoms (bonds) of
-            the row's SMILES, ``[0.1, null, -0.2]``. A list of another length marks its row.
+            the row's SMILES, ``[0.1, null, -0.2]``. A list of another length marks its row. ``response:curve``: rows
+            are points of dose-response curves, which become one row a molecule (``data.curves.group_curves``).
         id: the column of ids, kept verbatim; a column named id where not given, else the row's number, from 0.
         weight: a column of finite weights, not negative.
         features: columns of numbers that describe a row beside its molecule.
@@ -84,6 +89,7 @@ def read_table(
         qualifiers: labels such as ``>8.0`` are refused, left out (``drop``), or read as the number (``strip``).
         unit: what values with units (``251 nM``, or a column ``units``) are brought to, such as ``nM``.
         log: whether regression targets become their decimal logarithms, named ``log10_...``.
+        concentration: the column of concentrations beside ``response:curve``; found by its name where not given.
 
     Returns:
         The table; its ``notes`` say what was read otherwise than it stands there.
@@ -106,7 +112,33 @@ def read_table(
         "need_targets": need_targets,
         "log": log,
     }
+    if (response := curve_of(targets)) is not None:
+        return _handle(
+            _read_curves(source, Reading(decimal, qualifiers, unit), response, concentration, columns), on_error
+        )
+    if concentration is not None:
+        words = "concentrations belong to dose-response curves"
+        raise UnusedSettingError(words, hint="name the column of responses: --target response:curve")
     return _handle(read_source(source, Reading(decimal, qualifiers, unit), **columns).table, on_error)
+
+
+def _read_curves(
+    source: Any, reading: Reading, response: str, concentration: str | None, columns: Mapping[str, Any]
+) -> Table:
+    """The table of dose-response curves whose points a source's rows are."""
+    if columns["log"]:
+        raise UnusedSettingError("the EC50 of a curve is its logarithm already", hint="leave --log out")
+    if isinstance(source, Table) or is_named(source):
+        raise UnsupportedError(
+            "curves are made of the rows of a file or a frame", hint="give that, or leave :curve out"
+        )
+    if concentration is None and isinstance(source, str) and source == "-":
+        hint = "name it: --concentration COLUMN"
+        raise MissingOptionError("no look at standard input finds the column of concentrations", hint=hint)
+    dose = find_concentration(reader_for(source).names) if concentration is None else concentration
+    asked = {**columns, "targets": [f"{response}:regression"], "features": (dose, *columns["features"])}
+    points = read_source(source, reading, **asked).table
+    return group_curves(points, points.feature_names[0])
 
 
 def read_source(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molgraph.base.packed import Packed
+from molgraph.base.packed import Packed, offsets_of
 from molgraph.base.table import MISSING, OK, UNREADABLE, Entities, Table, Target
 from molgraph.chem.smiles import is_mol, write_smiles
 from molgraph.data.columns import encodable
@@ -61,7 +61,19 @@ def concatenate(first: Table, second: Table) -> Table:
         notes=tuple(dict.fromkeys((*first.notes, *second.notes))),
         index=None if first.index is None or second.index is None else first.index.append(second.index),
         limits=_both_limits(first, second),
+        points=_both_points(first, second),
     )
+
+
+def _both_points(first: Table, second: Table) -> Packed | None:
+    """The points of two tables' curves, none in the rows of one that has none."""
+    both = [part.points for part in (first, second)]
+    if both == [None, None]:
+        return None
+    sizes = [
+        np.zeros(len(part), np.int64) if p is None else p.sizes for part, p in zip((first, second), both, strict=True)
+    ]
+    return Packed(offsets_of(np.concatenate(sizes)), np.concatenate([p.values for p in both if p is not None]))
 
 
 def _both_limits(first: Table, second: Table) -> np.ndarray | None:

@@ -23,6 +23,7 @@ from molgraph.train.network import Network
 from molgraph.train.outputs import DescriptorScale, Outputs
 from molgraph.train.rdkit_features import for_model
 from molgraph.train.references import counts_of, mark_unknown
+from molgraph.train.row_columns import columns_of
 from molgraph.train.runtime import resolve_device, torch_settings
 from molgraph.train.samples import Sample, Samples
 
@@ -88,21 +89,25 @@ def predict_networks(
             members[0].network.prepare(sample)
         return sample
 
-    networks = [m.network.to(where) for m in members]
+    networks, more = [m.network.to(where) for m in members], [dict[str, np.ndarray]() for _ in members]
     with torch_settings(threads), torch.inference_mode():
         for piece, batch in zip(pieces, make_ahead(pieces, make), strict=True):
             sample = batch.to(where)
-            for network, member, extra, value, wide in zip(networks, members, extras, values, spreads, strict=True):
+            for network, member, extra, value, wide, own in zip(
+                networks, members, extras, values, spreads, more, strict=True
+            ):
                 sample.extra = None if extra is None else torch.from_numpy(extra[piece]).to(where)
                 with torch.autocast(where.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
                     raw, _ = network(sample)
+                for name, column in columns_of(network).items():
+                    own.setdefault(name, np.full(len(table), np.nan))[piece] = column.double().cpu().numpy()
                 raw, deviation = network.head.values(raw) if network.has_head else (raw, None)
                 atoms = None if counts is None else counts[graph[piece, 0]]
                 value[spread(offsets, piece)] = member.outputs.values(raw.float().cpu().numpy(), atoms)
                 if deviation is not None:
                     wide[spread(offsets, piece)] = deviation.cpu().numpy() * member.outputs.column_scale
     predictions = []
-    for member, value, wide in zip(members, values, spreads, strict=True):
+    for member, value, wide, own in zip(members, values, spreads, more, strict=True):
         packed, outputs, has_spread = dict[str, Packed](), member.outputs, bool(np.isfinite(wide).any())
         if places is not None:
             names = [name for target in outputs.targets for name in target.columns]
@@ -112,6 +117,6 @@ def predict_networks(
                 packed |= {f"{name}{end}": Packed(offsets, ordered[:, j]) for j, name in enumerate(names)}
             value = wide = np.zeros((len(table), 0))
         known: dict[str, Any] = {"spread": wide if has_spread else None}
-        known |= {"inputs": table.inputs, "unlearned": outputs.unlearned, "packed": packed}
+        known |= {"inputs": table.inputs, "unlearned": outputs.unlearned, "packed": packed, "extra": own}
         predictions.append(Prediction(table.ids, outputs.targets, value, status, reason, **known))
     return predictions

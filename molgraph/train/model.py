@@ -17,6 +17,7 @@ from molgraph.base.contracts import Generator, Method, Prediction, PredictsGraph
 from molgraph.base.errors import BadValueError, MissingOptionError, UnsupportedError
 from molgraph.base.positions import geometry_of
 from molgraph.data.cells import check_units
+from molgraph.data.curves import curve_columns
 from molgraph.data.formats import names_file
 from molgraph.data.levels import labelled, level_of
 from molgraph.data.log import log_targets
@@ -166,7 +167,7 @@ class Model:
         if isinstance(data, Table):
             table = log_targets(data) if reading.get("log") else data
         else:  # read as the model's own targets, so that classes keep their order and kinds are not guessed again
-            table = self.read(data, targets=self.targets, **reading)
+            table = self.read(data, **(curve_columns(said) or {"targets": self.targets}), **reading)
         if columns.get("unit") != "none":
             check_units(table.units, self.card.units)
         if (level := level_of(self.targets)) != "row":
@@ -175,8 +176,7 @@ class Model:
             logger.info(note)
         table = coded(table.with_targets([t.name for t in self.targets]), self.targets)
         prediction = self._predict(table, all_rows=True)  # what was measured is scored, as in the training
-        notes = list(filter(None, [self._seen_words(table)]))
-        for note in notes:
+        for note in (notes := list(filter(None, [self._seen_words(table)]))):
             logger.warning(note)
         scores = metrics.score(table, prediction)
         if report is not None:

@@ -107,6 +107,7 @@ class Objective(nn.Module):
     ``needs``: arrays that the graphs must hold, such as ``atom.position``. ``head_settings``: settings of the head
     where none are given, such as a smooth activation.
     ``learns_limits``: whether labels that are limits, such as >8, are learnt (``batch.limits``).
+    ``learns_points``: whether the points of dose-response curves are (``batch.points``), of rows without a label too.
     ``arrays``: arrays of atoms that the training's graphs have for it beside what the encoder reads: ``position``.
     """
 
@@ -120,6 +121,7 @@ class Objective(nn.Module):
     grad_in_validation: bool = False
     unused_parameters: bool = False
     learns_limits: bool = False
+    learns_points: bool = False
     least_rows: int = 1
     copies: int = 1
     usual_views: str | None = None
@@ -247,6 +249,7 @@ def what_is_read(name: str, params: Mapping[str, Any], *, views: str | None, des
     reads = {"targets": make.labelled or make.tasks, "unlabelled": make.semi_supervised, "judge_views": make.copies > 1}
     if descriptors != "none" and not reads["targets"]:
         raise UnusedSettingError(f"{name} has no head that reads descriptors", hint="leave descriptors out")
+    reads["points"] = make.learns_points
     return {**reads, "labels": make.row_labels(**settings_in(part, params)), "views": views_for(views, name)}
 
 

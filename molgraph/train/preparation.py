@@ -73,6 +73,7 @@ def prepare(
     *,
     targets: bool = True,
     unlabelled: bool = False,
+    points: bool = False,
     specs: Mapping[str, InputSpec] | None = None,
     views: Sequence[View] = (),
     judge_views: bool = False,
@@ -83,7 +84,8 @@ def prepare(
 
     ``recipe`` is what a checkpoint must have in common with this fit, ``cache`` a folder that keeps graphs between
     fits. Without ``targets`` every row that can be read is learned from; with ``unlabelled`` the readable rows without
-    a label come along, which no scale is taken from. ``specs``: what an encoder's graphs hold, where that is given.
+    a label come along, which no scale is taken from; with ``points`` rows with points of a curve are learned from.
+    ``specs``: what an encoder's graphs hold, where that is given.
     ``views``: through which training sees its rows, and with
     ``judge_views`` validation too. ``labels``: made of the rows' molecules, in place of targets or behind
     them, and kept in ``folder``. The recipe's head says whether a least-squares value of each
@@ -93,6 +95,8 @@ def prepare(
         DataError: nothing can be learned from the table, or the two tables do not fit together.
         UnusedSettingError: a joiner where one column is read.
     """
+    if not points:
+        table, valid = replace(table, points=None), None if valid is None else replace(valid, points=None)
     if not targets:
         table, valid = _bare(table), None if valid is None else _bare(valid)
     arrays = arrays_of(recipe.get("objective", "supervised"), recipe.get("callback"))
@@ -134,8 +138,9 @@ def prepare(
         if labels is not None:
             made = label_rows(labels, molecules_of(part.table, inputs), folder, threads)
             y = np.concatenate([y, made[np.arange(len(made))]], axis=1) if targets else made
-        scaled = None if limits is None else outputs.limits(limits, atoms)
-        return Samples(stores, part.graph, extra, y, weights, part.offsets, limits=scaled)
+        scaled, curves = None if limits is None else outputs.limits(limits, atoms), part.table.points
+        curves = None if curves is None else replace(curves, values=curves.values.astype(np.float32))
+        return Samples(stores, part.graph, extra, y, weights, part.offsets, limits=scaled, points=curves)
 
     train, held = samples(part, graphs), None
     rest = _without_labels(table, graphs, readable, unlearned) if unlabelled else None
@@ -167,13 +172,14 @@ def prepare(
 
 
 def limits_of(samples: Samples) -> list[np.ndarray]:
-    """The limits of labels, where there are any, for a fingerprint."""
-    return [] if samples.limits is None else [samples.limits]
+    """The limits of labels and the points of curves, where there are any, for a fingerprint."""
+    curves = [] if samples.points is None else [samples.points.values, samples.points.offsets]
+    return curves if samples.limits is None else [samples.limits, *curves]
 
 
 def _bare(table: Table) -> Table:
     """The table without targets, weights and descriptors."""
-    table = replace(table, targets=(), y=None, packed={}, weights=None, limits=None)
+    table = replace(table, targets=(), y=None, packed={}, weights=None, limits=None, points=None)
     return replace(table, features=None, feature_names=())
 
 
@@ -225,6 +231,8 @@ def _learnable(
 ) -> _Part:
     """The readable rows that have a label to learn from and a weight above 0."""
     counts = labelled(table, unlearned) if table.targets else np.ones(len(table), dtype=bool)
+    if table.points is not None:
+        counts |= table.points.sizes > 0
     rows = np.flatnonzero(readable & table.ok & (counts if table.weights is None else counts & (table.weights > 0)))
     part, graph, level = table.take(rows), graph_of_rows(graphs)[rows], level_of(table.targets)
     flat, offsets = pooled(part), None

@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from molgraph.base.packed import spread
+from molgraph.base.packed import Packed, spread
 from molgraph.base.seeds import generator
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.graph_store import GraphStore
@@ -28,12 +28,13 @@ class Sample:
     """One batch: graphs for each entity column, descriptors of each row, and labels with their weights.
 
     ``graphs``, int64 [n]: the graph of each row of the first column in its store, the same for duplicates. ``limits``,
-    float32 [n, t, 2]: the lowest and highest scaled value of each label that is a limit, NaN elsewhere.
+    float32 [n, t, 2]: the lowest and highest scaled value of each label that is a limit, NaN elsewhere. ``points``,
+    float32 [p, 4], those of the rows' curves (``data.curves``), and ``point_row``, int64 [p], the row of each; or None.
 
     Not a dataclass: Lightning walks through those value by value at every step.
     """
 
-    __slots__ = ("extra", "graphs", "limits", "parts", "weights", "y")
+    __slots__ = ("extra", "graphs", "limits", "parts", "point_row", "points", "weights", "y")
 
     def __init__(
         self,
@@ -43,9 +44,11 @@ class Sample:
         weights: Tensor | None,
         graphs: Tensor | None = None,
         limits: Tensor | None = None,
+        points: Tensor | None = None,
+        point_row: Tensor | None = None,
     ) -> None:
         self.parts, self.extra, self.y, self.weights, self.graphs = parts, extra, y, weights, graphs
-        self.limits = limits
+        self.limits, self.points, self.point_row = limits, points, point_row
 
     def to(self, device: torch.device) -> Sample:
         """The same on a device; nothing is done where it is the CPU."""
@@ -56,7 +59,8 @@ class Sample:
             return None if tensor is None else tensor.to(device, non_blocking=True)
 
         parts = tuple(InputBatch(batch.to(device), there(of_row)) for batch, of_row in self.parts)
-        return Sample(parts, *map(there, (self.extra, self.y, self.weights, self.graphs, self.limits)))
+        curves = (self.points, self.point_row)
+        return Sample(parts, *map(there, (self.extra, self.y, self.weights, self.graphs, self.limits, *curves)))
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ class Samples:
     offsets: np.ndarray | None = None  # int64 [n + 1], where the labels of each row begin in y; None: one a row
     n_unlabelled: int = 0  # how many of its rows, the last ones, have no labels and come along with those that do
     limits: np.ndarray | None = None  # float32 [n, t, 2], scaled limits of labels, NaN where there is none, or None
+    points: Packed | None = None  # float32 [p, 4] of the rows' curves, or None
     views: tuple[ViewedColumn, ...] = ()  # through which training sees each entity column; none: graphs as they are
 
     def __len__(self) -> int:
@@ -106,7 +111,12 @@ class Samples:
         parts = tuple(self._part(j, self.graph[rows, j], rng) for j in range(len(self.stores)))
         values = (pick(self.extra, rows), pick(self.y, labels), pick(self.weights, labels))
         graphs = torch.from_numpy(self.graph[rows, 0]) if self.graph.size else None
-        return Sample(parts, *values, graphs, pick(self.limits, labels))
+        limits = pick(self.limits, labels)
+        if self.points is None:
+            return Sample(parts, *values, graphs, limits)
+        points = self.points.take(rows)
+        row = torch.from_numpy(np.repeat(np.arange(len(rows)), points.sizes))
+        return Sample(parts, *values, graphs, limits, torch.from_numpy(points.values), row)
 
     def _part(self, j: int, graphs: np.ndarray, rng: np.random.Generator | None) -> InputBatch:
         of_row = None

@@ -14,12 +14,13 @@ from molgraph.base import registry
 from molgraph.base.contracts import State
 from molgraph.base.registry import entry, names
 from molgraph.data.graph_values import Geometry
+from molgraph.data.read import read_table
 from molgraph.data.sources.graph_files import plain_table
 from molgraph.data.table import Table, Target, make_table
 from molgraph.train.method import GraphMethod
 from molgraph.train.objective import Objective, StepState
 from molgraph.train.runtime import Interrupted
-from tests.tiny import same_bits, series, weights_of
+from tests.tiny import curve_points, same_bits, series, weights_of
 
 N = 48
 PAIRED = ("match", "views")  # those that read two columns
@@ -30,6 +31,8 @@ def table(name: str, seed: int = 0) -> Table:
     rng = np.random.default_rng(seed)
     if "atom.position" in entry("objective", name).value.needs:
         return geometries(rng)
+    if entry("objective", name).value.learns_points:
+        return read_table(curve_points(N, seed), targets="response:curve")
     smiles = [*(analogues() if name == "edit-vectors" else series(N - 1).smiles), "not a molecule"]
     sizes = np.array([[len(text), len(text) - text.count("c")] for text in smiles], dtype=float)  # to be learned
     y = np.column_stack([sizes, sizes > np.median(sizes, axis=0)])

@@ -29,7 +29,7 @@ from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
 from tests.systems.test_space_complexes import toys
-from tests.tiny import SMALL, series
+from tests.tiny import SMALL, curve_points, series
 
 NASTY = [line.split("\t")[0] for line in (Path(__file__).parents[1] / "nasty.tsv").read_text("utf-8").splitlines()[1:]]
 PROTEINS = ("MKTAYIAKQRQISFVKSHFSRQ", "GIVEQCCTSICSLYQLENYCN", "ACDEFGHIKLMNPQRSTVWY")
@@ -129,6 +129,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     pd.DataFrame(ranks).to_csv(folder / "pairs.csv", index=False)
     edits = {"from": smiles, "to": [mutate(text, rng) or text for text in smiles], "y": y[:, 0]}
     pd.DataFrame(edits).to_csv(folder / "edits.csv", index=False)
+    curve_points().to_csv(folder / "curves.csv", index=False)
     generator = ChemVAE(**{**ChemVAE.small, "tokens": "selfies", "epochs": 1, "threads": 1}).fit(few)
     Model(generator, targets=()).save(folder / "jtvae-zinc.mgm")
     writer = LanguageGenerator(**LanguageGenerator.small, tokens="selfies", threads=1).fit(few)
@@ -156,7 +157,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             "library.smi",
         )
     }
-    made |= {name: name for name in ("pairs.csv", "edits.csv")}
+    made |= {name: name for name in ("pairs.csv", "edits.csv", "curves.csv")}
     simulate("CCCC", steps=1600, every=10, equilibrate=100).save(folder / "traj.npz")
     for how in ("", ", pessimistic=true"):
         found[f"model(assay.mgm{how})"] = f"model({folder / 'assay.mgm'}{how})"
@@ -186,6 +187,8 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
         quick += ["-t", "y"]
     if "ppi_yeast" in command:
         quick += ["--sequence", "protein_a", "--sequence", "protein_b"]
+    if ":curve" in command:
+        quick = quick[2:]
     if "tox21" in command:
         quick = quick[2:] if quick[:2] == ["-t", "y"] else quick
         quick += ["-t", "a", "-t", "b", "-t", "c"]
