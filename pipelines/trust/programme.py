@@ -94,7 +94,7 @@ def page(rows: pd.DataFrame) -> str:
     """PROGRAMME.md: a row a method."""
     wide = rows.pivot(index="method", columns="endpoint", values="rae")
     mean = wide.mean(axis=1).sort_values()
-    tried = rows.loc[rows["method"] == "auto", "tried"].dropna()
+    tried = rows.get("tried", pd.Series(dtype=str)).dropna()
     inner = dict(each.rsplit("=", 1) for each in (tried.iloc[0].split() if len(tried) else []))
     ranked = sorted((name for name in inner if name in mean.index), key=lambda name: float(inner[name]))
     cpu = rows.groupby("method")["cpu_seconds"].first()

@@ -69,7 +69,7 @@ def test_a_head_of_other_outputs_is_refused() -> None:
 def test_a_target_in_another_unit_leaves_the_others_as_they_are(off: str, effect: Effect) -> None:
     """Three targets, and the third a thousand times as large."""
     changes, plain, fixed = [], [], []
-    for seed in (10, 11, 12):
+    for seed in (40, 41, 42):
         table = three_targets(seed)
         large = replace(table, y=table.y * np.array([1, 1, 1000]))  # type: ignore[operator]
         for beta, kept in ((0.01, changes), (0.0, plain), (None, fixed)):
