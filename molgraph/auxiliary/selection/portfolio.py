@@ -23,11 +23,13 @@ class Candidate:
         name: under which it is listed.
         spec: the method with its settings, as ``--model`` takes it.
         most: rows above which it is not tried.
+        package: one whose published weights it reads; not tried where it is not installed.
     """
 
     name: str
     spec: str
     most: int | None = None
+    package: str = ""
 
     @property
     def network(self) -> bool:
@@ -38,6 +40,7 @@ class Candidate:
 PORTFOLIO = (
     Candidate("linear", "linear(features=morgan-counts)"),
     Candidate("linear+encoder", f"linear(features=vectors, descriptors={ENCODER})"),
+    Candidate("linear+minimol", "linear(features=vectors, descriptors=minimol)", package="minimol"),
     Candidate("random_forest", "random_forest"),
     Candidate("svm", "svm", KERNEL),
     Candidate("gp", "gp", COMPARED),
@@ -45,6 +48,7 @@ PORTFOLIO = (
     Candidate("dmpnn", "dmpnn(descriptors=rdkit)"),
     Candidate("maplight", f"maplight({SMALL})"),
     Candidate("maplight+encoder", f"maplight({SMALL}, descriptors={ENCODER})"),
+    Candidate("maplight+minimol", f"maplight({SMALL}, descriptors=minimol)", package="minimol"),
     Candidate("dmpnn+encoder", f"dmpnn(init={ENCODER}, callback=lp-ft)"),
 )
 
@@ -60,7 +64,7 @@ def candidates_for(table: Table, names: Sequence[str] | None = None) -> tuple[li
     chosen, left = [], {}
     for name in dict.fromkeys(known if names is None else names):
         candidate = known.get(name, Candidate(name, name))
-        if lacking := missing(make_method(candidate.spec).needs):
+        if lacking := missing([*make_method(candidate.spec).needs, *filter(None, [candidate.package])]):
             left[name] = f"needs {', '.join(lacking)}"
         elif names is None and candidate.most is not None and len(table) > candidate.most:
             left[name] = f"more than {candidate.most:,} rows"
