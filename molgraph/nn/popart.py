@@ -32,11 +32,11 @@ class PopArtLinear(nn.Linear):
         ([38.5], True)
     """
 
-    mu: Tensor
-    nu: Tensor
-    mean: Tensor
-    scale: Tensor
-    seen: Tensor
+    mu: Float[Tensor, " k"]
+    nu: Float[Tensor, " k"]
+    mean: Float[Tensor, " k"]
+    scale: Float[Tensor, " k"]
+    seen: Bool[Tensor, " k"]
 
     def __init__(self, d_in: int, d_out: int) -> None:
         super().__init__(d_in, d_out)
