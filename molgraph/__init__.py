@@ -33,7 +33,7 @@
 
 The layers, each of which imports only those before it: ``base`` (contracts), ``chem`` (rdkit), ``data`` (tables,
 graphs, splits), ``nn`` (the core), ``models`` (one paper, one file), ``evaluate`` (metrics, report), ``train``,
-``trust`` (ensembles, intervals), ``explain``,
+``trust`` (ensembles, intervals), ``explain``, ``compress``,
 ``study``, ``generate`` (new molecules), ``embed`` (vectors), ``auxiliary`` (baselines), ``api`` (the names below,
 imported at their first use), ``serve`` (over HTTP), ``cli``.
 """
@@ -63,6 +63,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.tuning import tune
     from molgraph.base.errors import MolgraphError
     from molgraph.base.registry import entry, register
+    from molgraph.compress.compress import compress
     from molgraph.data.audit import audit
     from molgraph.data.datasets import datasets, load_dataset
     from molgraph.data.editions import curate
@@ -82,6 +83,7 @@ __all__ = [
     "ase_calculator",
     "audit",
     "benchmark",
+    "compress",
     "conformers",
     "counterfactuals",
     "curate",

@@ -29,6 +29,7 @@ _HOMES = {
     "molgraph.api.finetuning": ("finetune",),
     "molgraph.api.pretraining": ("pretrain",),
     "molgraph.api.explaining": ("draw_clusters", "draw_salience", "explain_bit"),
+    "molgraph.compress.compress": ("compress",),
     "molgraph.explain.explanation": ("explain",),
     "molgraph.explain.counterfactuals": ("counterfactuals",),
     "molgraph.study.study": ("study",),

@@ -16,6 +16,7 @@ COMMANDS = {
     "encoder": "molgraph train {data} -m {name}",
     "method": "molgraph train {data} -m {name}",
     "study": "molgraph study {name} {data} -o page.html",
+    "compressor": "molgraph compress model.mgm {data} --how {name} -o small.mgm",
     "explainer": "molgraph explain model.mgm CCO --by {name} -o page.html",
     "wrapper": "molgraph train {data} -m '{name}(random_forest)'",
     "readout": "molgraph train {data} -m dmpnn -s params.readout={name}",

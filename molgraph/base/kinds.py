@@ -49,6 +49,7 @@ KINDS: dict[str, Kind] = {
     ),
     "wrapper": Kind(("molgraph.trust.*",), "--model '{name}(MODEL, NAME=VALUE)'"),
     "domain": Kind(("molgraph.trust.domains.*",), "--model 'domain(MODEL, by={name}(NAME=VALUE))'"),
+    "compressor": Kind(("molgraph.compress.*",), "--how '{name}(NAME=VALUE)'"),
     "explainer": Kind(("molgraph.explain.*",), "--by '{name}(NAME=VALUE)'"),
     "study": Kind(("molgraph.study.*",), "molgraph study '{name}(NAME=VALUE)'"),
 }

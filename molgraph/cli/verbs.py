@@ -52,6 +52,7 @@ VERBS = (
     Verb("temperature-sweep", TRAIN, "Draw a generator's frontier of quality and diversity.", "judge_generation"),
     Verb("evaluate", TRAIN, "Score a model on molecules whose values are known.", "evaluate"),
     Verb("report", TRAIN, "Write a page on how good a model is on measured molecules, with your ids.", "report"),
+    Verb("compress", TRAIN, "Make a model smaller or faster, and say what it cost.", "compress"),
     Verb("explain", TRAIN, "Draw molecules by what a model holds of their atoms and bonds.", "explain"),
     Verb("serve", TRAIN, "Serve models over HTTP: a page for molecules and files, and a JSON API.", "serve"),
     Verb("demo", TRAIN, "The whole story on 1,017 measured molecules that need no download.", "demo"),

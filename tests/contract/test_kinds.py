@@ -10,6 +10,7 @@ import pytest
 from molgraph.base.contracts import Generator, Method, Metric
 from molgraph.base.registry import get, kinds, names
 from molgraph.chem.standardise import Preset
+from molgraph.compress.compressor import Compressor
 from molgraph.data.featuriser import Featuriser
 from molgraph.data.splits.splitter import Splitter
 from molgraph.data.view import View
@@ -41,6 +42,7 @@ CONTRACTS: dict[str, Any] = {
     "block": BlockOption,
     "bottleneck": Bottleneck,
     "callback": Callback,
+    "compressor": Compressor,
     "domain": Domain,
     "encoder": Encoder,
     "estimator": Estimator,

@@ -23,7 +23,8 @@ REACH: dict[str, tuple[str, ...]] = {
 REACH["train"] = (*REACH["models"], "models", "evaluate")
 REACH["trust"] = REACH["explain"] = REACH["study"] = REACH["generate"] = (*REACH["train"], "train")
 REACH["embed"] = REACH["trust"]
-REACH["auxiliary"] = (*REACH["trust"], "trust", "explain", "study", "generate", "embed")
+REACH["compress"] = (*REACH["trust"], "trust")
+REACH["auxiliary"] = (*REACH["trust"], "trust", "explain", "study", "generate", "embed", "compress")
 REACH["api"] = (*REACH["auxiliary"], "auxiliary")
 REACH["serve"] = (*REACH["api"], "api")
 REACH["cli"] = (*REACH["serve"], "serve")

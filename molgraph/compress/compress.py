@@ -1,0 +1,192 @@
+"""Compress a trained model by a registered compressor, and measure bytes, molecules/s and error beside the source."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from molgraph.base.contracts import Prediction
+from molgraph.base.errors import EmptyError, LabelError, MolgraphError
+from molgraph.base.printable import printable
+from molgraph.compress.compressor import make_compressor
+from molgraph.data.levels import labelled
+from molgraph.data.splits import split_table
+from molgraph.data.standardise import standardise
+from molgraph.data.table import Table
+from molgraph.evaluate.metrics import columns_of, default_metric, evaluate_metric
+from molgraph.evaluate.statistics import paired_difference
+from molgraph.train.class_codes import coded
+from molgraph.train.confidence.confidence import Confidence, HeldOut
+from molgraph.train.model import Model
+from molgraph.train.modelfile import load_model
+from molgraph.train.training_molecules import molecule_hashes
+
+SPLITS = ("scaffold/balanced", "random")
+FRACTIONS = (0.8, 0.1, 0.1)
+ROUNDS, FEWEST = 3, 10  # of timing; test rows without which nothing is measured
+TIMED = 2_000  # rows that are predicted for the molecules/s, at most
+
+
+@dataclass(frozen=True, repr=False)
+class Compressed:
+    """A compressed model, and what it cost; ``predict`` and ``save`` are its own.
+
+    Args:
+        model: the new one.
+        source: the one that it came from.
+        frame: a row a model: ``model``, ``bytes`` of its file, ``molecules_per_second`` of ``predict``, and for each
+            target its main metric on the test rows.
+        sentences: what the change is, each error with its 95% interval (paired bootstrap of the test rows).
+        notes: what to beware of.
+    """
+
+    model: Model
+    source: Model
+    frame: pd.DataFrame
+    sentences: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def predict(self, data: Any, **columns: Any) -> Prediction:
+        """Predict molecules with the new model (see ``Model.predict``)."""
+        return self.model.predict(data, **columns)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the new model as one file (see ``Model.save``)."""
+        return self.model.save(path)
+
+    def __repr__(self) -> str:
+        table = self.frame.set_index("model").T.map(lambda value: f"{value:,.4g}" if value < 1e5 else f"{value:,.0f}")
+        return printable("\n".join([table.to_string(), *(f"{each}." for each in (*self.sentences, *self.notes))]))
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<p>{each}.</p>" for each in (*self.sentences, *self.notes))
+        return f"{self.frame.set_index('model').T.to_html(float_format=lambda value: f'{value:,.4g}')}{lines}"
+
+
+def compress(
+    model: Model | str | os.PathLike[str], data: Any, how: str = "born_again", *, seed: int = 0, **columns: Any
+) -> Compressed:
+    """Make a model smaller or faster, and measure what that costs on rows that it was not compressed with.
+
+    The rows are split by scaffolds (80% to learn from, 10% for early stopping, 10% to measure on; at random where there
+    are too few scaffolds). Rows of the last part whose molecule the source learnt from flatter the source.
+
+    Args:
+        model: of single molecules, or the path of its file.
+        data: a path, a frame or a table that has the model's target columns; gaps are allowed.
+        how: a registered compressor with its settings, such as ``born_again(student=gin)`` or ``depth(4)``;
+            ``molgraph.names("compressor")``.
+        seed: of the split and of what is trained.
+        columns: which columns are which, as ``Model.evaluate`` takes them.
+
+    Raises:
+        LabelError: no row has a label. UnsupportedError: the model cannot be compressed in this way.
+
+    Example:
+        >>> import molgraph
+        >>> model = molgraph.train("builtin:chembl2321810", model="random_forest", split="random").model
+        >>> found = molgraph.compress(model, "builtin:chembl2321810", "born_again(student=linear)")
+        >>> found.model.kind, bool(found.frame["bytes"][1] < found.frame["bytes"][0])
+        ('linear', True)
+    """
+    source, compressor = model if isinstance(model, Model) else load_model(model), make_compressor(how)
+    source.check_predicts()
+    table = source.read(data, **{"targets": source.targets} | columns)
+    table = coded(table.with_targets([target.name for target in source.targets]), source.targets)
+    clean = standardise(table, source.standardiser)
+    clean = clean.take(np.flatnonzero(labelled(clean) & clean.ok))
+    if len(clean) < FEWEST:
+        words = f"{len(clean)} rows have a readable molecule and a label of {', '.join(t.name for t in source.targets)}"
+        raise LabelError(words, hint=f"give a table with {FEWEST} or more")
+    train, valid, test = _parts(clean, seed)
+    made = compressor.compress(source, train, valid, seed)
+    hashes = molecule_hashes(train)
+    known = source.trained_on
+    confidence = None
+    try:
+        confidence = Confidence.of(HeldOut(valid, made.predict(valid), np.zeros(len(valid), int)), train)
+    except MolgraphError:
+        confidence = None
+    new = Model(
+        made,
+        targets=source.targets,
+        standardiser=source.standardiser,
+        feature_names=source.feature_names,
+        card=replace(source.card, name=made.name, scores=(), notes=(*source.card.notes, f"compressed by {how}")),
+        trained_on=np.unique(np.concatenate([hashes, known if known is not None else hashes[:0]])),
+        confidence=confidence,
+    )
+    notes = [] if compressor.trains else ["it learnt nothing from the rows"]
+    if known is not None and (n := int(np.isin(molecule_hashes(test), known).sum())):
+        notes.append(f"the source learnt from {n:,} of the {len(test):,} test rows, which flatters it")
+    frame, sentences = measure(source, new, test, clean)
+    return Compressed(new, source, frame, sentences, tuple(notes))
+
+
+def _parts(table: Table, seed: int) -> tuple[Table, Table, Table]:
+    for splitter in SPLITS:
+        try:
+            made = split_table(table, splitter, fractions=FRACTIONS, seed=seed, quiet=True)
+        except MolgraphError:
+            continue
+        return table.take(made.train), table.take(made.valid), table.take(made.test)
+    raise EmptyError(f"{len(table)} rows are too few for three parts", hint="give more rows")
+
+
+def measure(source: Model, new: Model, test: Table, rows: Table) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The table of both models, and the changes in words.
+
+    Args:
+        source, new: the models.
+        test: labelled rows, standardised.
+        rows: those that are predicted for the speed.
+    """
+    timed, methods = rows.take(np.arange(min(len(rows), TIMED))), [source.check_predicts(), new.check_predicts()]
+    seconds = _in_turn([partial(each.predict, timed) for each in methods])
+    lines: list[dict[str, Any]] = []
+    predictions = [each.predict(test) for each in methods]
+    for label, each, taken in zip(("source", "compressed"), (source, new), seconds, strict=True):
+        lines.append({"model": label, "bytes": _bytes(each), "molecules_per_second": len(timed) / taken})
+    sentences = [f"{lines[1]['bytes'] / lines[0]['bytes']:.2f} of the source's bytes, "
+                 f"{seconds[0] / seconds[1]:.2f} x its molecules/s"]  # fmt: skip
+    assert test.y is not None
+    for j, target in enumerate(test.row_targets):
+        metric, y = default_metric(target.kind), test.y[:, j]
+        values = [columns_of(each, target) for each in predictions]
+        use = np.isfinite(y) & np.all([np.isfinite(v.reshape(len(y), -1)).all(axis=1) for v in values], axis=0)
+        for line, value in zip(lines, values, strict=True):
+            line[f"{target.name} {metric.name}"] = evaluate_metric(metric, y[use], value[use])[0]
+        if use.sum() < FEWEST:
+            continue
+        difference = paired_difference(y[use], values[1][use], values[0][use], metric)
+        sentences.append(
+            f"{target.name}: {metric.name} {difference.value:+.3g} [{difference.low:.3g}, {difference.high:.3g}]"
+            f" on {int(use.sum()):,} test rows"
+        )
+    return pd.DataFrame(lines), tuple(sentences)
+
+
+def _in_turn(calls: list[Callable[[], Any]]) -> list[float]:
+    """The median seconds of each call, in turn; the first of each is not counted."""
+    taken: list[list[float]] = [[] for _ in calls]
+    for turn in range(ROUNDS + 1):
+        for own, call in zip(taken, calls, strict=True):
+            start = time.perf_counter()
+            call()
+            own.extend([time.perf_counter() - start] if turn else [])
+    return [float(np.median(own)) for own in taken]
+
+
+def _bytes(model: Model) -> int:
+    """The size of the model's file."""
+    with tempfile.TemporaryDirectory() as folder:
+        return model.save(Path(folder) / "model.mgm").stat().st_size
