@@ -20,7 +20,7 @@ from molgraph.nn.hard_attention import PicksAtoms, ranks, softmax
     "glimpses",
     summary="the few surroundings of atoms that a prediction depends on, of a model with hard attention",
     paper="Elsayed et al. 2019, NeurIPS",
-    command="molgraph train dataset:bbbp -m hard_subgraphs --objective saccader -o picks.mgm && "
+    command="molgraph train dataset:tox21 -m hard_subgraphs --objective saccader -o picks.mgm && "
     "molgraph explain picks.mgm CCOc1ccccc1 --by glimpses",
 )
 class Glimpses(Explainer):

@@ -30,7 +30,7 @@ from molgraph.nn.propagate import propagate
             left_out="images; features of several layers; an average over several samples of a molecule",
             off="-s params.glimpses=0",
             beside=("random picks",),
-            command="molgraph train dataset:bbbp -m hard_subgraphs --objective saccader",
+            command="molgraph train dataset:tox21 -m hard_subgraphs --objective saccader",
             modules=("molgraph.train.objectives.saccader", "molgraph.explain.glimpses"),
         ),
     ),

@@ -24,7 +24,7 @@ EDGE = 1e-12
     "saccader",
     summary="hard attention in three stages: local answers, imitation of the best places, policy gradient",
     paper="Elsayed et al. 2019, NeurIPS",
-    command="molgraph train dataset:bbbp -m hard_subgraphs --objective saccader",
+    command="molgraph train dataset:tox21 -m hard_subgraphs --objective saccader",
 )
 class Saccader(Supervised):
     """The three stages of Elsayed et al. 2019, section 3.2, for ``hard_subgraphs``.
