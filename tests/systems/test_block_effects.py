@@ -68,7 +68,7 @@ def moved(own: Any, table: Table) -> float:
     batch, option, ends = collate(featurize(list(table.entities[0].values)), np.arange(len(table))), own.options[0], []
     run = option.run
 
-    def twice(stack: Any, h: Tensor) -> list[Tensor]:
+    def twice(stack: Any, h: Tensor, skips: Any = ()) -> list[Tensor]:
         states = run(stack, h)
         ends.append((states[-1], run(stack, states[-1])[-1]))
         return states
