@@ -1,4 +1,4 @@
-"""Fit a linear function whose slope is a power of its weights, by gradient descent and early stopping."""
+"""Fit a linear model whose slopes are products of N weights (a deep diagonal linear network), stopped early."""
 
 from __future__ import annotations
 

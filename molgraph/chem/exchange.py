@@ -1,4 +1,4 @@
-"""Exchange a group of a molecule at a single bond for others, as matched molecular pairs do."""
+"""Replace a group of a molecule at a single bond by other groups, which gives matched molecular pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compute the eight properties of a molecule by which medicinal chemists compare libraries."""
+"""Compute eight physicochemical properties of molecules, such as heavy atoms, logP and polar surface."""
 
 from __future__ import annotations
 

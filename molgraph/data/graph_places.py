@@ -1,4 +1,4 @@
-"""Say where each atom stands in its graph: the Laplacian's lowest eigenvectors, and returns of random walks."""
+"""Compute positional encodings of atoms: Laplacian eigenvectors and return probabilities of random walks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define Graphium's columns of atoms and bonds as MiniMol reads them, and integer keys that stand for rows."""
+"""Define the feature columns of atoms and bonds of the library Graphium, which MiniMol reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find counterfactuals: molecules close to one whose prediction, or measured value, is on the other side."""
+"""Find counterfactuals: similar molecules whose predicted or measured value is beyond a threshold."""
 
 from __future__ import annotations
 
