@@ -28,7 +28,7 @@ def exchanges(text: str, groups: Sequence[str]) -> Iterator[Exchange]:
         ['Nc1ccccc1', 'Oc1ccccc1']
     """
     with quiet():
-        seen, places = {canonical_smiles(text)}, cuts_of(text)
+        seen, places = {canonical_text(text)}, cuts_of(text)
         for group in groups:
             for cut in places:
                 made = None if group == cut.group else _joined(cut, group)
@@ -55,7 +55,7 @@ def _joined(cut: Cut, group: str) -> Exchange | None:
     return Exchange(cut, group, written, atoms)
 
 
-def canonical_smiles(text: str) -> str:
+def canonical_text(text: str) -> str:
     """RDKit's canonical SMILES, or the text where it cannot be read."""
     mol = parse_smiles(text).mol
     return text if mol is None else str(Chem.MolToSmiles(mol))

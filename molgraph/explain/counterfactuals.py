@@ -15,7 +15,7 @@ from molgraph.base.contracts import Prediction, Target
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.printable import count
 from molgraph.chem.draw import draw_molecule
-from molgraph.chem.exchange import canonical_smiles, exchanges
+from molgraph.chem.exchange import canonical_text, exchanges
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.matched_pairs import cuts
 from molgraph.chem.tanimoto import tanimoto
@@ -137,7 +137,7 @@ def _analogues(model: Model, text: str, i: int, side: _Side, n: int, place: int)
     known = None if model.confidence is None else model.confidence.references
     if known is None or place >= known.y.shape[1]:
         return
-    rows = np.flatnonzero(side.other(i, known.y[:, place]) & (known.smiles != canonical_smiles(text)))
+    rows = np.flatnonzero(side.other(i, known.y[:, place]) & (known.smiles != canonical_text(text)))
     bits = morgan([text]).x
     similarity = tanimoto(bits, np.unpackbits(known.bits[rows], axis=1))[0] if len(rows) else np.zeros(0)
     first = rows[np.argsort(-similarity, kind="stable")[:n]]
