@@ -27,6 +27,7 @@ from molgraph.data.table import Table
 from molgraph.nn.heads.agreement import AgreementHead
 from molgraph.train.network import build_network
 from molgraph.train.objective import StepState, make_objective, what_is_read, with_parts
+from molgraph.train.optimizers import make_optimizer
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import prepare
 from molgraph.train.samples import Sample, Samples
@@ -81,7 +82,7 @@ def step_of(encoder: str, objective: str, params: dict[str, Any], n: int) -> tup
     network = with_parts(build_network(made.inputs, params, joiner="concat", d_extra=0), objective, given)
     network.measure(made.train.stores)
     learns = make_objective(objective, given, network, made.inputs, Outputs((), np.zeros(0), np.ones(0)))
-    optimiser = torch.optim.AdamW([*network.parameters(), *learns.parameters()], lr=1e-4)
+    optimiser = make_optimizer("adamw", [*network.parameters(), *learns.parameters()], 1e-4, 0.0)
     network.train(), learns.train()
 
     def run() -> None:
