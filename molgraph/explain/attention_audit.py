@@ -11,6 +11,7 @@ from scipy.stats import kendalltau
 from torch import Tensor
 
 from molgraph.base.seeds import generator
+from molgraph.nn.segment import softmax_by_graph
 
 PERMUTED, STEPS, STARTS, RATE = 20, 60, 3, 0.3  # permutations; steps, starts and rate of the search for other weights
 TOP = 3  # atoms of the largest weights
@@ -134,7 +135,7 @@ def _farthest(
         adam = torch.optim.Adam([logits], RATE)
         for _ in range(STEPS):
             with torch.enable_grad():
-                made = _softmax(logits, graph_of, n)
+                made = softmax_by_graph(logits, graph_of, n)
                 spread, off = divergence(own, made, graph_of, n), distances(answers(made), plain)
                 loss = ((off - eps / 2).clamp(min=0) / eps - spread).sum()
                 (logits.grad,) = torch.autograd.grad(loss, [logits])
@@ -144,11 +145,3 @@ def _farthest(
             jsd, far = torch.where(better, spread, jsd).detach(), torch.where(better, off, far).detach()
             adam.step()
     return best, jsd, far
-
-
-def _softmax(logits: Tensor, graph_of: Tensor, n: int) -> Tensor:
-    """Over the atoms of each molecule, each channel by itself."""
-    top = logits.detach().new_full((n, logits.shape[1]), -torch.inf)
-    top = top.scatter_reduce(0, graph_of[:, None].expand_as(logits), logits.detach(), "amax")
-    e = (logits - top[graph_of]).exp()
-    return e / e.new_zeros(n, e.shape[1]).index_add(0, graph_of, e)[graph_of]

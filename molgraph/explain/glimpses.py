@@ -12,7 +12,8 @@ import pandas as pd
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.explain.explainer import Attribution, Explainer
-from molgraph.nn.hard_attention import PicksAtoms, ranks, softmax
+from molgraph.nn.hard_attention import PicksAtoms, ranks
+from molgraph.nn.segment import softmax_by_graph
 
 
 @register(
@@ -43,7 +44,7 @@ class Glimpses(Explainer):
         pick = np.where(picked, ranks(look.scores, look.graph_of).numpy() + 1, 0)
         seen = surroundings(batch, picked, encoder.radius)
         frame = pd.DataFrame({"molecule": look.graph_of.numpy(), "pick": pick, "seen": seen})
-        frame.insert(1, "value", softmax(look.scores, look.graph_of, batch.n_graphs).numpy())
+        frame.insert(1, "value", softmax_by_graph(look.scores, look.graph_of, batch.n_graphs).numpy())
         frame.insert(1, "atom", frame.groupby("molecule").cumcount())
         drawings, captions = [], []
         for i, (a, b) in enumerate(pairwise(batch["atom"].offsets.tolist())):

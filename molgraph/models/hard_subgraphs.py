@@ -16,9 +16,10 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.encoder import Encoded, Encoder, Rows
-from molgraph.nn.hard_attention import Look, ranks, softmax
+from molgraph.nn.hard_attention import Look, ranks
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.propagate import propagate
+from molgraph.nn.segment import softmax_by_graph
 
 
 @register(
@@ -123,7 +124,7 @@ class HardSubgraphs(Encoder):
         look = self.look(batch)
         share = self.picked(look.scores.detach(), look.graph_of).to(look.h.dtype)
         if self.glimpses:  # the value of the picks, the gradient of soft attention
-            soft = self.glimpses * softmax(look.scores, look.graph_of, batch.n_graphs)
+            soft = self.glimpses * softmax_by_graph(look.scores, look.graph_of, batch.n_graphs)
             share = share + (soft - soft.detach())
         states = (Rows("atom", look.h, look.graph_of),) if rows else ()
         return Encoded(self.mean_of(look.h, share, batch), states)

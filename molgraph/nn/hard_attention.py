@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from molgraph.data.batch import GraphBatch
+from molgraph.nn.segment import logsumexp_by_graph
 
 
 class Look(NamedTuple):
@@ -59,19 +60,6 @@ def ranks(scores: Float[Tensor, " rows"], graph_of: Int[Tensor, " rows"]) -> Int
     return torch.empty_like(order).scatter(0, order, place)
 
 
-def softmax(scores: Float[Tensor, " rows"], graph_of: Int[Tensor, " rows"], n: int) -> Float[Tensor, " rows"]:
-    """The softmax over the rows of each of ``n`` graphs."""
-    return (scores - logsumexp(scores, graph_of, n)[graph_of]).exp()
-
-
-def logsumexp(scores: Float[Tensor, " rows"], graph_of: Int[Tensor, " rows"], n: int) -> Float[Tensor, " n"]:
-    """``log sum exp`` over the rows of each graph; 0 of a graph without rows."""
-    highest = torch.full((n,), -torch.inf).to(scores).scatter_reduce(0, graph_of, scores.detach(), "amax")
-    highest = torch.where(highest.isfinite(), highest, 0.0)
-    total = torch.zeros(n).to(scores).index_add(0, graph_of, (scores - highest[graph_of]).exp())
-    return highest + total.clamp(min=1e-30).log()
-
-
 def order_log_prob(look: Look, by: Float[Tensor, " atoms"], n: int, n_graphs: int) -> Float[Tensor, " graphs"]:
     """float [graphs]: ``sum_t log pi(v_t | v_1 ... v_(t-1))`` of the ``n`` atoms of the highest ``by``, in that order.
 
@@ -84,6 +72,6 @@ def order_log_prob(look: Look, by: Float[Tensor, " atoms"], n: int, n_graphs: in
     place, total = ranks(by, look.graph_of), torch.zeros(n_graphs).to(look.scores)
     for t in range(n):
         here = place == t
-        norm = logsumexp(look.scores[place >= t], look.graph_of[place >= t], n_graphs)
+        norm = logsumexp_by_graph(look.scores[place >= t], look.graph_of[place >= t], n_graphs)
         total = total.index_add(0, look.graph_of[here], look.scores[here] - norm[look.graph_of[here]])
     return total

@@ -204,6 +204,24 @@ def segment_weights(scores: Pairs, relation: Relation) -> Pairs:
     return weights / segment_sum(weights, relation).index_select(0, target)
 
 
+def softmax_by_graph(
+    scores: Float[Tensor, " rows *d"], graph_of: Int[Tensor, " rows"], n: int
+) -> Float[Tensor, " rows *d"]:
+    """The softmax over the rows of each of ``n`` graphs, which may stand in any order; each channel by itself."""
+    return (scores - logsumexp_by_graph(scores, graph_of, n)[graph_of]).exp()
+
+
+def logsumexp_by_graph(
+    scores: Float[Tensor, " rows *d"], graph_of: Int[Tensor, " rows"], n: int
+) -> Float[Tensor, " n *d"]:
+    """``log sum exp`` over the rows of each graph, each channel by itself; -69 of a graph without rows."""
+    index = graph_of.view(-1, *[1] * (scores.ndim - 1)).expand_as(scores)
+    highest = scores.new_zeros(n, *scores.shape[1:])
+    highest = highest.scatter_reduce(0, index, scores.detach(), "amax", include_self=False)
+    total = torch.zeros_like(highest).index_add(0, graph_of, (scores - highest[graph_of]).exp())
+    return highest + total.clamp(min=1e-30).log()
+
+
 def segment_softmax(pairs: Pairs, relation: Relation) -> Targets:
     """Sum over each target's pairs, each channel weighted by its own softmax."""
     return segment_sum(pairs * segment_weights(pairs, relation), relation)

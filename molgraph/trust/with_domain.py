@@ -13,11 +13,11 @@ import numpy as np
 
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.errors import EmptyError, MolgraphError, UnsupportedError
-from molgraph.chem.fingerprints import morgan
 from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.splits import split_table
 from molgraph.data.table import Table
 from molgraph.train.archive import refused
+from molgraph.train.confidence import references
 from molgraph.trust.domains.domain import Prints, make_domains
 from molgraph.trust.logits import Logits, check_classes, predict_logits
 from molgraph.trust.wrapper import TORN, Wrapper, register_wrapper
@@ -165,6 +165,4 @@ def fingerprints(table: Table) -> tuple[Prints, np.ndarray]:
     if not any(column.kind == "molecule" for column in table.entities):
         words = f"a domain is one of molecules, and the table has {', '.join(c.kind for c in table.entities)} alone"
         raise UnsupportedError(words, hint="leave the wrapper out")
-    made = morgan([str(text) for text in table.smiles])
-    read = table.ok & made.ok
-    return made.x[read], np.flatnonzero(read)
+    return references.fingerprints(table)
