@@ -8,6 +8,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Annotated, Any, Self
 
@@ -37,6 +38,7 @@ from molgraph.train.confidence.confidence import HeldOut
 from molgraph.train.make_method import make_method
 
 RANDOM = "random"
+FOLDS, MANY, FEW_FOLDS = 5, 4000, 3  # of the cross-validation, and those of more rows
 BUDGET = "10m"
 NETWORK_SHARE = 0.8  # of the time left that networks may take, divided by those that are to come
 FEWEST = 10  # labelled rows below which methods are not compared
@@ -67,7 +69,7 @@ class Auto(Method):
     Args:
         budget: of time for all fits, such as ``30m``; None for 10 minutes. To hold it networks are given fewer epochs,
             and methods are left out.
-        folds: of the cross-validation.
+        folds: of the cross-validation; None for 5, and for 3 of more than 4,000 rows.
         split: that divides the folds; ``molgraph train`` takes that of its test part. Random where it cannot.
         methods: names of the portfolio, or other models with settings; None for those that suit the table.
         seed: of the folds and all fits.
@@ -89,7 +91,7 @@ class Auto(Method):
     def __init__(
         self,
         budget: str | Annotated[float, Range(0, above=True)] | None = None,
-        folds: Annotated[int, Range(2, 20)] = 5,
+        folds: Annotated[int, Range(2, 20)] | None = None,
         split: str = "scaffold/balanced",
         methods: Sequence[str] | None = None,
         seed: int = 0,
@@ -118,11 +120,12 @@ class Auto(Method):
         if int(np.isfinite(labels.y).any(axis=1)[table.ok].sum()) < FEWEST:
             return self._alone(candidates[0], table, labels)
         splits = self._splits(table)
-        settings = {"threads": self.threads, "store": self.store}
         trials, networks = [], sum(each.network for each in candidates)
         folder = None if workdir is None else Path(workdir) / "auto"
         clock.before = 0.0 if folder is None else _spent(folder)
-        with progress.bar("auto", total=len(candidates)) as bar:
+        with progress.bar("auto", total=len(candidates)) as bar, TemporaryDirectory() as shared:
+            store = self.store or (shared if folder is None else str(folder / "features"))  # computed once for all
+            settings = {"threads": self.threads, "store": store}
             for candidate in candidates:
                 bar.describe(f"auto: {candidate.name}, {max(clock.left, 0):,.0f} s left")
                 share = NETWORK_SHARE / networks if candidate.network and networks > 1 else NETWORK_SHARE
@@ -133,6 +136,8 @@ class Auto(Method):
                 trials.append(trial)
                 bar.advance()
         tried = [trial for trial in trials if trial.value is not None]
+        for method in (each for trial in tried for each in trial.methods if "store" in each.param_names()):
+            method.set_params(store=self.store)
         if not tried:
             reasons = "; ".join(f"{trial.candidate.name}: {trial.reason}" for trial in trials[:3])
             raise EmptyError(f"none of the {len(trials)} methods could be fitted ({reasons})", hint="see the reasons")
@@ -224,7 +229,7 @@ class Auto(Method):
 
     def _splits(self, table: Table) -> list[Split]:
         """The folds, by the splitter or at random where it finds fewer groups than folds; fewer of few rows."""
-        n = min(self.folds, max(2, int(table.ok.sum()) // 4))
+        n = min(self.folds or (FOLDS if len(table) <= MANY else FEW_FOLDS), max(2, int(table.ok.sum()) // 4))
         for name in (self.split, RANDOM):
             try:
                 return kfold(table, n, name, derive(self.seed, "auto") % 2**32, with_valid=False)

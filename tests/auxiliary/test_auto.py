@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from molgraph.auxiliary.auto import Auto
 from molgraph.auxiliary.selection import out_of_fold
 from molgraph.auxiliary.selection.greedy import greedy_weights, row_losses
+from molgraph.auxiliary.tabular import feature_cache
 from molgraph.base.contracts import Target
 from molgraph.base.errors import EmptyError
 from tests.tiny import series
@@ -53,6 +55,16 @@ def test_rows_are_predicted_by_models_that_did_not_see_them():
     held, seen = auto.held_out.prediction.value[:, 0], auto.predict(shuffled).value[:, 0]
     y = shuffled.y[:, 0]
     assert np.corrcoef(held, y)[0, 1] < 0.4 < 0.6 < np.corrcoef(seen, y)[0, 1], "labels are noise: only memory knows"
+
+
+def test_features_are_computed_once_for_all_folds_and_methods(monkeypatch):
+    table, kept, write = series(90), Counter(), feature_cache._write
+    monkeypatch.setattr(
+        feature_cache, "_write", lambda at, keys, x: kept.update({at.name: len(keys)}) or write(at, keys, x)
+    )
+    auto = Auto(methods=("xgboost", "random_forest(n_estimators=5)"), folds=3, split="random").fit(table)
+    assert set(kept.values()) == {len(table)}, "no molecule twice"
+    assert all(member.store is None for member in auto.members), "the folder of the features is gone"
 
 
 def test_what_was_stopped_goes_on_with_the_same_result(tmp_path, monkeypatch):
