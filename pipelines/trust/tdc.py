@@ -82,7 +82,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> str:
         first = entries.sort_values("rank").iloc[0]
         lines.append(
             f"| {task} | {metric} | {mean:.3f}{spread} | {len(own)} | {'(' if task in VOID else ''}{rank}"
-            f"{')' if task in VOID else ''} of {len(entries) + 1} | *{first['model']} {first['mean']:.3f}* | {own['kept'].iloc[0]} |"
+            f"{')' if task in VOID else ''} of {len(entries) + 1} | *{first['model']} {first['mean']:.3f}* "
+            f"| {own['kept'].iloc[0]} |"
         )
         if task not in VOID:
             ranks.append(rank)
