@@ -80,7 +80,7 @@ def run(name: str, budget: str) -> pd.DataFrame:
     if name == "auto":
         trials = result.model.method.trials
         errors = trials.filter(like="error of ")
-        relative = errors / errors.loc[trials["method"] == "random_forest"].to_numpy()
+        relative = errors / errors.loc[trials["method"] == "ensemble"].to_numpy()
         words = [
             f"{method}={each:.4f}"
             for method, each in zip(trials["method"], relative.mean(axis=1), strict=True)
