@@ -91,6 +91,7 @@ def read_columns(data: Any, config: RunConfig, targets: Any, split: str | None =
         id=asked.id,
         weight=asked.weight,
         features=asked.features,
+        gaps=asked.gaps,
         split=split,
         on_error=asked.on_error,
         need_targets=True,

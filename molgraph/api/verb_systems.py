@@ -107,6 +107,21 @@ VERBS = (
     ),
     Built(
         SystemCard(
+            "sparsity-normalization",
+            left_out="states of hidden layers, which the paper leaves alone too; forests and "
+            "linear models fill gaps by the median",
+            off="--gaps mean",
+            beside=("zeros in the gaps", "the column's mean"),
+            modules=("molgraph.train.outputs", "molgraph.data.observed"),
+        ),
+        "option",
+        "--gaps",
+        "molgraph.train.sparsity",
+        "Yi et al. 2020, ICLR",
+        "molgraph train profile.csv -m dmpnn --feature a --feature b --feature c --gaps scale",
+    ),
+    Built(
+        SystemCard(
             "citynav-multicitynav",
             left_out="navigation, its recurrent policy and the curriculum by distance: the description of a goal by "
             "its distances to landmarks stands",

@@ -81,6 +81,13 @@ class DataSection(Section):
     ] = None
     weight: Annotated[str | None, Option("Row weights.", Column)] = None
     features: Annotated[Names, Option("A descriptor; again for several.", Column, ("--feature",))] = ()
+    gaps: Annotated[
+        Literal["mark", "mean", "scale"],
+        Option(
+            "Rows that lack a --feature: none is learnt or predicted; its mean; or the row's others count more.",
+            "mark|mean|scale",
+        ),
+    ] = "mark"
     split_column: Annotated[
         str | None,
         Option(

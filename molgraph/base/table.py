@@ -19,6 +19,7 @@ Kind = Literal["regression", "binary", "multiclass", "bounded"]
 LevelName = Literal["row", "atom", "bond"]
 VALUES: tuple[Kind, ...] = ("regression", "bounded")  # kinds whose labels are measured, so that repeats may differ
 EntityKind = Literal["molecule", "sequence", "graph", "geometry", "reaction"]
+Gaps = Literal["mark", "mean", "scale"]
 OK, UNREADABLE, MISSING = "ok", "unreadable", "missing"
 NO_MOLECULE = "not a molecule"  # RDKit reads it, and it is none: an open attachment point, a bare ion, a metal complex
 _COLUMNS = ("ids", "status", "reason", "y", "weights", "features", "split", "index", "limits")  # a value a row, or None
@@ -77,7 +78,7 @@ class Entities:
 class Table:
     """Rows of a dataset; nothing edits one in place.
 
-    A row that lacks one of its descriptors is not ``ok``: no method has to guess what stood there.
+    A row that lacks one of its descriptors is not ``ok``, unless ``gaps`` says what stands there.
 
     Args:
         ids: object array [n] of text, verbatim from the file, or the row's number, from 0 as pandas counts.
@@ -96,6 +97,8 @@ class Table:
         units: the unit of each target whose values the source gives one, by target name.
         limits: float64 [n, number of row-level targets, 2] or None: the lowest and the highest value that a censored
             label leaves open, (8, inf) for >8; NaN elsewhere. ``y`` is NaN where there is one.
+        gaps: what a method reads where a descriptor is NaN: nothing, the row is marked (``mark``); the column's usual
+            value (``mean``); or nothing, with the row's other values scaled up (``scale``).
         points: float64 [points, 4] of each row's dose-response curve (``data.curves``), or None.
     """
 
@@ -115,6 +118,7 @@ class Table:
     units: Mapping[str, str] = field(default_factory=dict)
     limits: np.ndarray | None = None
     points: Packed | None = None
+    gaps: Gaps = "mark"
 
     def __post_init__(self) -> None:
         n = len(self.ids)
@@ -125,7 +129,7 @@ class Table:
             if values is not None and len(values) != n:
                 raise ShapeError(f"{name} has {len(values)} rows, the table has {n}")
         if self.features is not None:
-            self._mark_gaps(~np.isfinite(self.features))
+            self._mark_gaps(~np.isfinite(self.features) if self.gaps == "mark" else np.isinf(self.features))
 
     def _mark_gaps(self, gaps: np.ndarray) -> None:
         rows = np.flatnonzero(gaps.any(axis=1) & self.ok)

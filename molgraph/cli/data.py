@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +20,9 @@ def audit(
     target: Annotated[list[str] | None, opt.labels("Labels, for contradictions; NAME:multiclass for classes.")] = None,
     smiles: opt.Smiles = None,
     sequence: opt.Sequence = None,
+    feature: Annotated[
+        list[str] | None, opt.option("COLUMN", "Numbers beside the molecule; again for several.")
+    ] = None,
     id: opt.Ids = None,
     decimal: opt.Decimal = None,
     unit: opt.Unit = None,
@@ -30,7 +33,8 @@ def audit(
     Unreadable and missing molecules, duplicates, contradictory labels,
     undefined stereo centres, salts and mixtures; of each target its range,
     outliers, activity cliffs and the noise between replicates, and cells
-    that are no plain number (>8.0, 251 nM, 4,62). Nothing is changed.
+    that are no plain number (>8.0, 251 nM, 4,62). Of --feature columns with
+    gaps: whether the share that a row has tells its label. Nothing is changed.
     Rows count from 1, the first one behind the header.
 
     Examples:
@@ -49,7 +53,8 @@ def audit(
     from molgraph.cli.show import console, say
     from molgraph.data.audit import audit as look
 
-    found = look(data, smiles=smiles, sequence=sequence, id=id, targets=target, decimal=decimal, unit=unit)
+    columns: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "features": feature, "id": id, "targets": target}
+    found = look(data, decimal=decimal, unit=unit, **{name: value for name, value in columns.items() if value})
     text = found.text(width=console().width).rstrip()
     say(text)
     if out is not None:

@@ -14,6 +14,7 @@ from molgraph.chem.identity import Identity
 from molgraph.data.cells import COMMA, OTHER, QUALIFIER, SIGNS, TWO_UNITS, UNIT, UNITS, OddCell, Reading, read_cell
 from molgraph.data.editions import identify
 from molgraph.data.findings import Audit, Finding
+from molgraph.data.observed import observed_notes
 from molgraph.data.profile import APART, OUTLIER_Z, SIMILAR, Profile, cliffs, profile, robust_z, scaled, similar_pairs
 from molgraph.data.read import read_source
 from molgraph.data.replicates import group_rows, partners, ranges
@@ -44,11 +45,12 @@ def audit(data: Any, *, workers: int | None = None, **columns: Any) -> Audit:
         data: a table with a molecule column, or whatever ``read_table`` reads. Odd cells of targets can be counted in
             what has not been read yet.
         workers: processes; None decides by the number of molecules.
-        columns: ``smiles``, ``id`` and ``targets``, as for ``read_table``, and how cells are read: ``decimal``,
-            ``qualifiers``, ``unit``.
+        columns: ``smiles``, ``id``, ``targets`` and ``features``, as for ``read_table``, and how cells are read:
+            ``decimal``, ``qualifiers``, ``unit``.
 
     Returns:
-        Findings with the rows that show them, and a profile of each target.
+        Findings with the rows that show them, a profile of each target, and where feature columns have gaps the
+        correlation of labels with the share of them that a row has.
 
     Example:
         >>> from molgraph.data.table import make_table
@@ -109,6 +111,9 @@ def audit(data: Any, *, workers: int | None = None, **columns: Any) -> Audit:
     profiles, more, notes = _targets(table, molecule, rows, [one.parent for one in each])
     n_molecules = len({one.parent for one in each})
     found = (*findings, *_odd_cells(read.odd), *more)
+    labels = zip(table.row_targets, () if table.y is None else table.y.T, strict=False)
+    numbers = {target.name: y for target, y in labels if target.kind != "multiclass"}
+    notes += observed_notes(table.features, numbers, "labels")
     return Audit(table.ids, table.smiles, found, n_molecules, profiles, (*table.notes, *notes))
 
 

@@ -19,6 +19,7 @@ from molgraph.base.errors import (
     UnusedSettingError,
     nearest,
 )
+from molgraph.base.table import Gaps
 from molgraph.data.cells import Reading
 from molgraph.data.curves import curve_of, find_concentration, group_curves
 from molgraph.data.datasets import load_dataset
@@ -48,6 +49,7 @@ def read_table(
     id: str | None = None,
     weight: str | None = None,
     features: Sequence[str] = (),
+    gaps: Gaps = "mark",
     split: str | None = None,
     on_error: OnError = "keep",
     need_targets: bool = False,
@@ -79,6 +81,8 @@ def read_table(
         id: the column of ids, kept verbatim; a column named id where not given, else the row's number, from 0.
         weight: a column of finite weights, not negative.
         features: columns of numbers that describe a row beside its molecule.
+        gaps: rows that lack one of those are no rows to learn from or predict (``mark``), or are kept, with the
+            column's mean (``mean``) or with their other features scaled up (``scale``, networks alone).
         split: a column of the source's own split words.
         on_error: ``keep`` rows that cannot be read, with a reason; ``drop`` them, or ``stop`` at the first.
             ``drop`` and ``stop`` parse every molecule here; ``keep`` leaves that to the featuriser and marks
@@ -112,6 +116,8 @@ def read_table(
         "need_targets": need_targets,
         "log": log,
     }
+    if gaps != "mark":
+        columns["gaps"] = gaps
     if (response := curve_of(targets)) is not None:
         return _handle(
             _read_curves(source, Reading(decimal, qualifiers, unit), response, concentration, columns), on_error

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from molgraph.base.contracts import Target
 from molgraph.base.errors import AmbiguousColumnError
 from molgraph.base.packed import Packed
-from molgraph.base.table import EntityKind
+from molgraph.base.table import EntityKind, Gaps
 from molgraph.chem.atom_order import counts_of, follow_block
 from molgraph.chem.complexes import read_structure
 from molgraph.chem.parallel import map_texts
@@ -45,6 +45,7 @@ class ColumnRoles:
     notes: tuple[str, ...] = ()  # on columns that are not read
     pose: tuple[str, str] | None = None  # a column of SMILES and one of atoms in space that are one molecule
     sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of entities that two columns hold
+    gaps: Gaps = "mark"  # what becomes of rows that lack a feature
 
     @property
     def columns(self) -> list[str]:
@@ -111,7 +112,8 @@ def build(
         features = np.column_stack([as_numbers(chunk.cells(f), f, start, finite=False) for f in plan.features])
     y = np.column_stack([values for values, _ in labels]) if labels else None
     split = None if plan.split is None else cols.as_text(chunk.cells(plan.split))
-    return Table(ids, entities, status, reason, targets, y, lists, weights, features, plan.features, split), faults
+    columns = (targets, y, lists, weights, features, plan.features, split)
+    return Table(ids, entities, status, reason, *columns, gaps=plan.gaps), faults
 
 
 def _lists(

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import AmbiguousColumnError, LabelError, MissingColumnError
-from molgraph.base.table import EntityKind
+from molgraph.base.table import EntityKind, Gaps
 from molgraph.data import cells
 from molgraph.data import columns as cols
 from molgraph.data import reaction_columns as reactions
@@ -142,6 +142,7 @@ def _find_roles(
     sequence: Names = None,
     geometry: Names = None,
     reaction: Names = None,
+    gaps: Gaps = "mark",
 ) -> ColumnRoles:
     """Find every column, or raise ``DataError`` with what there is."""
     names = reader.names
@@ -202,7 +203,7 @@ def _find_roles(
     notes += reactions.unread_reactions(sample, free, molecules) if need_targets and reaction is None else ()
     beside = [name for name in molecules if name != reader.smiles]  # an SD file's own are made of its structures
     pose = (beside[0], GEOMETRY) if len(beside) == 1 and shapes == [reader.geometry] else None
-    return ColumnRoles(tuple(entities), id, weight, described, split, asked, notes, pose, sources)
+    return ColumnRoles(tuple(entities), id, weight, described, split, asked, notes, pose, sources, gaps)
 
 
 def _unread_sequences(sample: pa.Table, names: Sequence[str], molecules: Sequence[str]) -> tuple[str, ...]:

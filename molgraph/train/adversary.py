@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -60,18 +60,27 @@ def same_running_means(encoder: Any) -> Iterator[None]:
 
 
 @contextmanager
+def each_atom(encoders: Iterable[Any]) -> Iterator[None]:
+    """In which encoders compute each atom by itself: once their features are moved, no two look alike."""
+    kept = [(encoder, encoder.distinct) for encoder in encoders]
+    for encoder, _ in kept:
+        encoder.distinct = False
+    try:
+        yield
+    finally:
+        for encoder, distinct in reversed(kept):  # one may stand there twice
+            encoder.distinct = distinct
+
+
+@contextmanager
 def perturbed(encoder: Any) -> Iterator[None]:
     """In which an encoder computes each atom by itself, and leaves the running means of its batch norms as they are.
 
     Batch norms then normalise perturbed atoms by their own means and variances (Ho and Vasconcelos 2020), and predict
     by those of real molecules alone.
     """
-    distinct, encoder.distinct = encoder.distinct, False  # no two atoms look alike
-    try:
-        with same_running_means(encoder):
-            yield
-    finally:
-        encoder.distinct = distinct
+    with each_atom([encoder]), same_running_means(encoder):
+        yield
 
 
 class Changed(NamedTuple):

@@ -14,9 +14,12 @@ from torch import Tensor
 from molgraph.base.paths import store_folder
 from molgraph.base.registry import get
 from molgraph.base.seeds import derive
+from molgraph.data.levels import level_of
 from molgraph.data.limits import refuse_limits
+from molgraph.data.observed import observed_notes
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of
+from molgraph.evaluate.metrics import columns_of
 from molgraph.train.engine import fit_network
 from molgraph.train.inference import FittedNetworks
 from molgraph.train.large_graphs import refuse_large
@@ -43,6 +46,7 @@ def fit_method(method: Any, table: Table, valid: Table | None, workdir: Path | N
     recipe |= {"init": None if start is None else start.digest, "defaults": stored_defaults(method)}
     cache = None if method.store is None else store_folder(method.store)
     reads = what_is_read(method.objective, params, views=method.views, descriptors=method.descriptors)
+    given = table
     if method.descriptors == "rdkit":
         table = with_rdkit_features(table, workers=method.threads)
         valid = None if valid is None else with_rdkit_features(valid, workers=method.threads)
@@ -80,4 +84,8 @@ def fit_method(method: Any, table: Table, valid: Table | None, workdir: Path | N
         asked = None if method.early is None or method.devices > 1 else early
         *fitted, told = fit_network(network, learns, *data, workdir=workdir, label=label, early=asked)
     keep(network, *fitted)
+    if given.gaps != "mark" and learns.labelled and level_of(table.targets) == "row":
+        found = method.predict(table)
+        values = {t.name: columns_of(found, t) for t in found.targets if t.kind != "multiclass"}
+        told = (*told, *observed_notes(given.features, values, "predictions"))
     method.notes = (*made.notes, *started, *told)

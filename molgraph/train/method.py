@@ -203,6 +203,7 @@ class GraphMethod(Method):
             "unlearned": dict(outputs.unlearned),
             "feature_names": list(fitted.descriptors.names),
             "feature_limit": fitted.descriptors.limit,
+            "feature_observed": fitted.descriptors.observed,
             "inputs": [each.to_json() for each in fitted.inputs],
             **stored_history(self),
         }

@@ -225,15 +225,14 @@ class Model:
         return read_table(data, **columns)
 
     def how_read(self, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The columns that this model needs, and the decimal sign of its descriptors where the training was told it.
+        """The columns that this model needs, and how the training was told to read its descriptors.
 
         Raises:
             BadValueError: ``given`` names more or fewer columns than the model reads, or its own in another order.
         """
-        sign = self._said().get("decimal")
         columns: dict[str, Any] = {"features": self.feature_names}
-        if sign and self.feature_names:
-            columns["decimal"] = sign
+        if self.feature_names:
+            columns |= {name: self._said()[name] for name in ("decimal", "gaps") if self._said().get(name)}
         return {**columns, **(given or {}), **named_columns(self.columns_read, given or {})}
 
     @property

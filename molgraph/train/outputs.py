@@ -11,10 +11,11 @@ import numpy as np
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, FormatError, MissingColumnError
-from molgraph.base.table import LevelName
+from molgraph.base.table import Gaps, LevelName
 from molgraph.data.labels import bounds_of
 from molgraph.data.levels import level_of
 from molgraph.train.references import References
+from molgraph.train.sparsity import mean_observed, own_columns, sparsity_normalised
 
 LIMIT = 30.0  # standard deviations: further out, a descriptor says no more than that it is far out
 ClassWeights = Literal["balanced"] | Mapping[str, Any] | None
@@ -145,16 +146,25 @@ class Outputs:
 
 @dataclass(frozen=True)
 class DescriptorScale:
-    """Mean and scale of each descriptor over the training part."""
+    """Mean and scale of each descriptor over the training part.
+
+    ``observed``: how many of the table's own columns a row has on average, where a row with fewer has them scaled up
+    (``train.sparsity``); their mean is then 0, and their scale the root of the mean square. 0 elsewhere.
+    """
 
     names: tuple[str, ...]  # the columns, which prediction needs again
     mean: np.ndarray  # float64 [f]
     scale: np.ndarray  # float64 [f]
     limit: float = LIMIT  # of a scaled value, either way
+    observed: float = 0.0
 
     @classmethod
     def fit(
-        cls, features: np.ndarray | None, names: tuple[str, ...], row_weights: np.ndarray | None = None
+        cls,
+        features: np.ndarray | None,
+        names: tuple[str, ...],
+        row_weights: np.ndarray | None = None,
+        gaps: Gaps = "mark",
     ) -> DescriptorScale:
         """Take the scale from these rows alone, weighted as the loss is.
 
@@ -166,14 +176,18 @@ class DescriptorScale:
         if features is None or not features.shape[1]:
             return cls((), np.zeros(0), np.ones(0))
         weights = np.ones(len(features)) if row_weights is None else row_weights
-        known = np.isfinite(features) * weights[:, None]  # RDKit has no value for some molecules
+        there, scaled_up = np.isfinite(features), own_columns(names) & (gaps == "scale")
+        known = there * weights[:, None]  # RDKit has no value for some molecules
         total = np.maximum(known.sum(axis=0), np.finfo(np.float64).tiny)
         mean = (known * np.nan_to_num(features, nan=0.0)).sum(axis=0) / total
+        mean = np.where(scaled_up, 0.0, mean)
         scale = np.sqrt((known * (np.nan_to_num(features, nan=0.0) - mean) ** 2).sum(axis=0) / total)
-        return cls(tuple(names), mean, np.where(scale > 1e-12 * np.maximum(1.0, np.abs(mean)), scale, 1.0))
+        scale = np.where(scale > 1e-12 * np.maximum(1.0, np.abs(mean)), scale, 1.0)
+        observed = mean_observed(there[:, scaled_up], weights) if scaled_up.any() else 0.0
+        return cls(tuple(names), mean, scale, observed=observed)
 
     def apply(self, features: np.ndarray | None, names: tuple[str, ...]) -> np.ndarray | None:
-        """float32 [n, f] in the order of ``self.names``; a gap, which no row that is ``ok`` has, becomes 0.
+        """float32 [n, f] in the order of ``self.names``; a gap becomes 0, the mean.
 
         Raises:
             MissingColumnError: a column that was learned from is not there.
@@ -188,6 +202,9 @@ class DescriptorScale:
             )
         order = [names.index(name) for name in self.names]
         scaled = (features[:, order] - self.mean) / self.scale
+        if self.observed:
+            own = own_columns(self.names)
+            scaled[:, own] = sparsity_normalised(scaled[:, own], ~np.isnan(scaled[:, own]), self.observed)
         return np.clip(np.nan_to_num(scaled, nan=0.0), -self.limit, self.limit).astype(np.float32)
 
     def unit_rows(self) -> DescriptorScale:

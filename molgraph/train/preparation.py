@@ -119,7 +119,8 @@ def prepare(
     outputs = Outputs.fit(
         table.targets, part.y, unlearned, part.weights, None if counts is None else counts[part.graph[:, 0]]
     )
-    descriptors = DescriptorScale.fit(part.table.features, part.table.feature_names, part.table.weights).unit_rows()
+    given = (part.table.features, part.table.feature_names, part.table.weights, part.table.gaps)
+    descriptors = DescriptorScale.fit(*given).unit_rows()
     classes = class_tables(table.targets, part.y, class_weights)
 
     if labels is not None:

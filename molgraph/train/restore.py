@@ -76,7 +76,10 @@ def restore_fitted(state: State, encoder: str, build: Callable[..., Network], he
     limit = float(meta.get("feature_limit", LIMIT))
     if not 0 < limit <= LIMIT:
         raise DamagedModelError(f"the model's feature_limit is {_shown(limit)}, expected a number up to {LIMIT:g}")
-    descriptors = DescriptorScale(names, *_scales(arrays, "feature", len(names)), limit)
+    observed = float(meta.get("feature_observed", 0.0))
+    if not 0 <= observed <= len(names):
+        raise DamagedModelError(f"the model's feature_observed is {_shown(observed)}, expected 0 to {len(names)}")
+    descriptors = DescriptorScale(names, *_scales(arrays, "feature", len(names)), limit, observed)
     inputs = _inputs(encoder, meta)
     references = References.from_arrays(arrays, len(inputs[0].featuriser.elements), len(targets))
     outputs = Outputs(targets, *_scales(arrays, "target", len(targets)), unlearned, references)

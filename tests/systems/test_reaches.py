@@ -132,6 +132,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     edits = {"from": smiles, "to": [mutate(text, rng) or text for text in smiles], "y": y[:, 0]}
     pd.DataFrame(edits).to_csv(folder / "edits.csv", index=False)
     curve_points().to_csv(folder / "curves.csv", index=False)
+    gaps = pd.DataFrame(np.where(rng.random((48, 3)) < 0.5, np.nan, rng.normal(3, 1, (48, 3))), columns=[*"abc"])
+    gaps.assign(smiles=smiles, y=y[:, 0]).to_csv(folder / "profile.csv", index=False)
     generator = ChemVAE(**{**ChemVAE.small, "tokens": "selfies", "epochs": 1, "threads": 1}).fit(few)
     Model(generator, targets=()).save(folder / "jtvae-zinc.mgm")
     writer = LanguageGenerator(**LanguageGenerator.small, tokens="selfies", threads=1).fit(few)
@@ -159,7 +161,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             "library.smi",
         )
     }
-    made |= {name: name for name in ("pairs.csv", "edits.csv", "curves.csv")}
+    made |= {name: name for name in ("pairs.csv", "edits.csv", "curves.csv", "profile.csv")}
     simulate("CCCC", steps=1600, every=10, equilibrate=100).save(folder / "traj.npz")
     for how in ("", ", pessimistic=true"):
         found[f"model(assay.mgm{how})"] = f"model({folder / 'assay.mgm'}{how})"
@@ -219,12 +221,13 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
         data = pd.DataFrame({"smiles": NASTY, "sequence": PROTEINS[0]})
     elif "ppi_yeast" in command:
         data = pd.DataFrame({"protein_a": NASTY, "protein_b": PROTEINS[0]})
+    elif "profile.csv" in command:
+        data = tables["profile.csv"]
     elif "edits.csv" in command:
         data = pd.DataFrame({"from": NASTY, "to": "CCO"})
     found = model.predict(data) if verb in ("train", "finetune", "compress") else molgraph.embed(out, data)
-    assert len(found.value) == (30 if isinstance(data, str) else len(NASTY)) and all(
-        np.isfinite(found.value[np.asarray(found.ok)]).ravel()
-    )
+    n = 48 if "profile.csv" in command else 30 if isinstance(data, str) else len(NASTY)
+    assert len(found.value) == n and all(np.isfinite(found.value[np.asarray(found.ok)]).ravel())
     return found.value.tobytes() + b"".join(_bytes(found.extra[name]) for name in sorted(found.extra) if "_" in name)
 
 
