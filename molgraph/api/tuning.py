@@ -17,7 +17,7 @@ from molgraph.api.training import learn
 from molgraph.api.tuning_result import TuningResult
 from molgraph.base.contracts import Method
 from molgraph.base.durations import seconds_of
-from molgraph.base.errors import BadValueError, EmptyError, UnsupportedError
+from molgraph.base.errors import BadValueError, EmptyError, UnsupportedError, UnusedSettingError
 from molgraph.base.journal import Journal
 from molgraph.base.options import takes
 from molgraph.base.recipe_keys import KEYWORDS
@@ -30,6 +30,7 @@ from molgraph.data.levels import pooled
 from molgraph.data.splits import Split
 from molgraph.data.splits.inner import inner_splits
 from molgraph.data.table import Table
+from molgraph.evaluate.latency import WEIGHT, Latency
 from molgraph.evaluate.metrics import default_metric
 from molgraph.evaluate.trials import best_trial
 from molgraph.train.tuning import tune_method
@@ -52,6 +53,8 @@ def tune(
     params: Mapping[str, Any] | None = None,
     recipe: RunConfig | str | Path | None = None,
     workdir: str | Path | None = None,
+    latency: str | float | None = None,
+    latency_weight: float = WEIGHT,
     **options: Any,
 ) -> TuningResult:
     """Search a method's hyper-parameters inside the training part, then train with the best ones as ``train`` does.
@@ -67,6 +70,10 @@ def tune(
         folds: the inner folds.
         workdir: a folder for the journal of the trials and the checkpoint of the training; the same call goes on there
             after a kill. Remove it once the model is saved.
+        latency: molecules/s that ``predict`` should reach, such as ``"5000/s"``: trials are compared by ``score *
+            (latency / target)^w`` (Tan et al. 2019, CVPR; the score of an error is 1 / error), each with its measured
+            molecules/s, and depth, width or trees are searched too. Times on a busy machine move the choice.
+        latency_weight: w, 0 or less.
         **options
 
     Returns:
@@ -85,17 +92,21 @@ def tune(
     if trials < 1 or folds < 2:
         raise BadValueError(f"{trials} trials on {folds} folds", hint="give 1 trial and 2 folds, or more")
     seconds, started = None if budget is None else seconds_of(budget), time.perf_counter()
+    asked = None if latency is None else Latency.read(latency, latency_weight)
+    if asked is None and latency_weight != WEIGHT:
+        raise UnusedSettingError("a weight of the latency, and no latency", hint="name one: --latency 5000/s")
     config = asked_config(data, test, None, params, recipe, options)
     if config.data.helpers or config.data.unlabelled or get("objective", config.training.objective).helped:
         raise UnsupportedError("tune searches with labelled rows alone", hint="leave out --helper and --unlabelled")
-    space = space_of(config)
+    space = space_of(config, sizes=asked is not None)
     prepared = prepare(one_model(config), data, test=test)
     check_rows(prepared.parts[0], folds, config)
+    if asked is not None and len({default_metric(t.kind).higher_is_better for t in prepared.parts[0].row_targets}) > 1:
+        raise UnsupportedError("a latency is weighed with errors or with scores, not both", hint="name one: -t TARGET")
     inner = inner_splits(prepared.parts[0], prepared.split, derive(config.training.seed, "inner") % 2**32, folds=folds)
-    journal = open_journal(workdir, prepared, space, inner)
-    found = tune_method(
-        prepared.method, prepared.parts[0], prepared.split, inner, space, journal, trials, seconds, config.training.seed
-    )
+    journal = open_journal(workdir, prepared, space, inner, asked)
+    how = (inner, space, journal, trials, seconds, config.training.seed, asked)
+    found = tune_method(prepared.method, prepared.parts[0], prepared.split, *how)
     best = best_trial(found)
     if best is None:
         if journal.path is not None:
@@ -104,10 +115,10 @@ def tune(
     chosen = with_params(config, {name: value for name, value in best.params.items() if value is not None})
     method = add_descriptors(chosen, method_of(chosen), prepared.table)
     logger.info("training with the best of %s trials", len(found))
-    asked = prepared.config.model_copy(update={"model": chosen.model, "training": chosen.training})
-    result = learn(replace(prepared, config=asked, method=method), workdir, started)
+    best_config = prepared.config.model_copy(update={"model": chosen.model, "training": chosen.training})
+    result = learn(replace(prepared, config=best_config, method=method), workdir, started)
     metrics = {t.name: default_metric(t.kind).name for t in prepared.parts[0].row_targets}
-    tuned = TuningResult(result, tuple(found), space, inner[0].splitter, folds, metrics, chosen)
+    tuned = TuningResult(result, tuple(found), space, inner[0].splitter, folds, metrics, chosen, asked)
     return replace(tuned, training=replace(result, model=result.model.with_note(tuned.note)))
 
 
@@ -123,13 +134,14 @@ def with_params(config: RunConfig, params: Mapping[str, Any]) -> RunConfig:
     )
 
 
-def space_of(config: RunConfig) -> Space:
-    """The ranges of the parameters that the recipe leaves open.
+def space_of(config: RunConfig, *, sizes: bool = False) -> Space:
+    """The ranges of the parameters that the recipe leaves open, with ``sizes`` those that set the speed too.
 
     Raises:
         UnsupportedError: the method has none, or all of them are given.
     """
-    whole = method_of(one_model(config)).space()
+    method = method_of(one_model(config))
+    whole = {**method.space(), **(method.sizes() if sizes else {})}
     given = {*config.model.params, *config.training.model_fields_set} & {*whole}
     if given:
         logger.info("given, and not searched: %s", ", ".join(sorted(given)))
@@ -154,11 +166,14 @@ def check_rows(train: Table, folds: int, config: RunConfig) -> None:
         raise EmptyError(f"{words}{LEAST_A_FOLD * folds}", hint=hint)
 
 
-def open_journal(workdir: str | Path | None, prepared: PreparedRun, space: Space, inner: list[Split]) -> Journal:
+def open_journal(
+    workdir: str | Path | None, prepared: PreparedRun, space: Space, inner: list[Split], latency: Latency | None
+) -> Journal:
     """The trials that an earlier call left in the working folder; its recipe, rows and folds must be the same."""
     recipe = prepared.config.model_dump(mode="json")
     recipe["training"] = {k: v for k, v in recipe["training"].items() if k not in ("threads", "store", "baseline")}
     ranges = {name: [type(each).__name__, asdict(each)] for name, each in space.items()}
     run = {"recipe": recipe, "space": ranges, "splits": [split.hash for split in inner]}
-    content = {"content": inner[0].content, "versions": package_versions(["optuna"])}
+    content: dict[str, Any] = {"content": inner[0].content, "versions": package_versions(["optuna"])}
+    content |= {} if latency is None else {"latency": asdict(latency)}
     return Journal(None if workdir is None else Path(workdir) / JOURNAL, run | content)

@@ -15,6 +15,7 @@ from molgraph.api.results import TrainingResult
 from molgraph.base.contracts import Prediction
 from molgraph.base.run_config import RunConfig
 from molgraph.base.search_space import Space
+from molgraph.evaluate.latency import Latency, undominated
 from molgraph.evaluate.metrics import get_metric
 from molgraph.evaluate.trials import Trial, best_trial
 from molgraph.train.model import Model
@@ -31,6 +32,7 @@ class TuningResult:
         splitter, folds: how the training part was divided for the trials.
         metrics: the metric of each target, by name.
         recipe: what trains with the best parameters.
+        latency: what compares trials by score and speed together, if anything.
     """
 
     training: TrainingResult
@@ -40,6 +42,7 @@ class TuningResult:
     folds: int
     metrics: Mapping[str, str]
     recipe: RunConfig
+    latency: Latency | None = None
 
     @property
     def best(self) -> Trial:
@@ -60,14 +63,24 @@ class TuningResult:
 
     @property
     def trials(self) -> pd.DataFrame:
-        """A row a trial, the best first: its number, score, parameters, seconds, and why it has no score."""
+        """A row a trial, the best first: its number, score, parameters, seconds, and why it has no score.
+
+        With a latency also the molecules/s of ``predict``, the reward, and whether no trial is better in score and
+        speed (``undominated``).
+        """
         rows = [
-            {"trial": i, self.metric: None if t.value is None else self.sign * t.value, **t.params}
-            | {"seconds": t.seconds, "reason": t.reason}
+            {"trial": i, self.metric: None if t.value is None else self.sign * t.value}
+            | ({} if self.latency is None else {"molecules/s": t.rate, "reward": t.reward})
+            | {**t.params, "seconds": t.seconds, "reason": t.reason}
             for i, t in enumerate(self.measured, 1)
         ]
         frame = pd.DataFrame(rows).astype({self.metric: float})
-        return frame.sort_values(self.metric, ascending=self.sign > 0, kind="stable", ignore_index=True)
+        if self.latency is None:
+            return frame.sort_values(self.metric, ascending=self.sign > 0, kind="stable", ignore_index=True)
+        frame = frame.astype({"molecules/s": float, "reward": float})
+        front = undominated(self.sign * frame[self.metric].to_numpy(), frame["molecules/s"].to_numpy())
+        frame.insert(4, "undominated", front)
+        return frame.sort_values("reward", ascending=False, kind="stable", ignore_index=True)
 
     @property
     def sign(self) -> float:
@@ -91,6 +104,9 @@ class TuningResult:
         words = (
             f"The best of {len(self.measured)} trials has {self.metric} {self.sign * (best.value or 0.0):.4g} out of"
         )
+        if self.latency is not None and best.rate and first.rate:
+            speeds = f"{best.rate:,.0f} molecules/s, of {self.latency.target:,.0f} asked for"
+            words = f"{speeds} (the defaults: {first.rate:,.0f}). {words}"
         words += f" fold ({self.folds} folds of the training part, {self.splitter})"
         if best is first:
             words += "; it is the first, of the defaults: nothing better was found"

@@ -122,6 +122,21 @@ VERBS = (
     ),
     Built(
         SystemCard(
+            "mnasnet",
+            left_out="the controller that learns by reinforcement, for which the sampler of trials stands; a search "
+            "over layers of different kinds",
+            off="tune without --latency",
+            beside=("random trials",),
+            modules=("molgraph.evaluate.trials", "molgraph.train.tuning"),
+        ),
+        "option",
+        "--latency",
+        "molgraph.evaluate.latency",
+        "Tan et al. 2019, CVPR",
+        "molgraph tune dataset:chembl2321810 -m random_forest --trials 3 --latency 5000/s -o quick.mgm",
+    ),
+    Built(
+        SystemCard(
             "citynav-multicitynav",
             left_out="navigation, its recurrent policy and the curriculum by distance: the description of a goal by "
             "its distances to landmarks stands",

@@ -110,6 +110,10 @@ class RandomForest(TabularMethod):
             "features": Categorical(("morgan+descriptors", "morgan")),
         }
 
+    def sizes(self) -> Space:
+        """Trees."""
+        return {"n_estimators": Int(30, 500, log=True)}
+
 
 def nodes_of_sklearn(tree: Any, columns: Sequence[int], k: int) -> Nodes:
     """Read a fitted tree of scikit-learn of one output.

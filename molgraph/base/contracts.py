@@ -129,6 +129,10 @@ class Trainable(ABC):
         """Hyper-parameters that a search may try, each with its range; nothing by default."""
         return {}
 
+    def sizes(self) -> Space:
+        """Further ones that the speed of ``predict`` hangs on, for a search that weighs it; nothing by default."""
+        return {}
+
     @classmethod
     def param_names(cls) -> tuple[str, ...]:
         """Names of the hyper-parameters: the constructor's keyword arguments."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,12 +26,12 @@ from molgraph.train.class_codes import coded
 from molgraph.train.confidence.confidence import Confidence, HeldOut
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model
+from molgraph.train.speed import TIMED, seconds_in_turn
 from molgraph.train.training_molecules import molecule_hashes
 
 SPLITS = ("scaffold/balanced", "random")
 FRACTIONS = (0.8, 0.1, 0.1)
-ROUNDS, FEWEST = 3, 10  # of timing; test rows without which nothing is measured
-TIMED = 2_000  # rows that are predicted for the molecules/s, at most
+FEWEST = 10  # test rows without which nothing is measured
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,7 +149,7 @@ def measure(source: Model, new: Model, test: Table, rows: Table) -> tuple[pd.Dat
         rows: those that are predicted for the speed.
     """
     timed, methods = rows.take(np.arange(min(len(rows), TIMED))), [source.check_predicts(), new.check_predicts()]
-    seconds = _in_turn([partial(each.predict, timed) for each in methods])
+    seconds = seconds_in_turn([partial(each.predict, timed) for each in methods])
     lines: list[dict[str, Any]] = []
     predictions = [each.predict(test) for each in methods]
     for label, each, taken in zip(("source", "compressed"), (source, new), seconds, strict=True):
@@ -173,17 +171,6 @@ def measure(source: Model, new: Model, test: Table, rows: Table) -> tuple[pd.Dat
             f" on {int(use.sum()):,} test rows"
         )
     return pd.DataFrame(lines), tuple(sentences)
-
-
-def _in_turn(calls: list[Callable[[], Any]]) -> list[float]:
-    """The median seconds of each call, in turn; the first of each is not counted."""
-    taken: list[list[float]] = [[] for _ in calls]
-    for turn in range(ROUNDS + 1):
-        for own, call in zip(taken, calls, strict=True):
-            start = time.perf_counter()
-            call()
-            own.extend([time.perf_counter() - start] if turn else [])
-    return [float(np.median(own)) for own in taken]
 
 
 def _bytes(model: Model) -> int:

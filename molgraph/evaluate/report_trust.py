@@ -78,3 +78,15 @@ def rise_points(expected: Sequence[float], measured: Sequence[float], names: tup
     axes.plot(expected, measured, "o", color=COLOURS[0], alpha=0.6, markersize=4)
     axes.set(xlabel=f"rise of {names[1]} expected of a step for {names[0]}", ylabel="measured")
     return save(figure, form)
+
+
+def round_lines(curves: Mapping[str, Sequence[float]], label: str, line: float, form: str) -> bytes:
+    """A line for each model, its score after every round; with a dashed line at a score."""
+    figure = Figure(figsize=(6, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for colour, (words, values) in zip(COLOURS, curves.items(), strict=False):
+        axes.plot(np.arange(1, len(values) + 1), values, color=colour, label=words)
+    axes.axhline(line, **DASHED)
+    axes.set(xlabel="rounds", ylabel=label)
+    figure.legend(loc="outside upper center", ncols=4)
+    return save(figure, form)

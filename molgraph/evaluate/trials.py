@@ -16,6 +16,7 @@ from molgraph.base.errors import MismatchError, StorageError
 from molgraph.base.optional import need
 from molgraph.base.search_space import Categorical, Float, Int, Range, Space
 from molgraph.data.table import Table
+from molgraph.evaluate.latency import Latency
 from molgraph.evaluate.metrics import score
 
 LOST = 1e300  # what a trial without a score counts as: worse than any other
@@ -33,6 +34,8 @@ class Trial:
         reason: why there is none; empty where there is one.
         seconds: how long it took.
         folds: the score on each inner fold, lower is better.
+        rate: molecules/s of ``predict``, where it was measured.
+        reward: score and rate together (``evaluate.latency``), higher is better, where trials are compared by it.
     """
 
     params: Mapping[str, Any]
@@ -40,10 +43,18 @@ class Trial:
     reason: str = ""
     seconds: float = 0.0
     folds: tuple[float, ...] = ()
+    rate: float | None = None
+    reward: float | None = None
+
+    @property
+    def loss(self) -> float | None:
+        """What a search minimises: the value, or the negative of the reward; None where there is no score."""
+        return self.value if self.reward is None else -self.reward
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+        """Plain values; ``rate`` and ``reward`` where there are any."""
+        values = asdict(self)
+        return {name: each for name, each in values.items() if name not in ("rate", "reward") or each is not None}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Trial:
@@ -61,6 +72,8 @@ def run_trials(
     before: Sequence[Trial] = (),
     seconds: float | None = None,
     done: Callable[[Trial], None] | None = None,
+    latency: Latency | None = None,
+    rate: Callable[[], float] | None = None,
 ) -> list[Trial]:
     """Try ``trials`` sets of hyper-parameters (Akiba et al. 2019, KDD; Bergstra et al. 2011, NeurIPS).
 
@@ -77,6 +90,8 @@ def run_trials(
         before: the trials of an earlier run of the same search.
         seconds: time for all trials; none is begun that would end after it by the mean time of those before.
         done: called with each trial once it is measured.
+        latency: by whose reward trials are compared, in place of their scores.
+        rate: the molecules/s of the set that was measured last, asked for after each trial with a score.
 
     Raises:
         MismatchError: ``before`` holds trials that this search would not have made.
@@ -102,18 +117,18 @@ def run_trials(
                 words = f"trial {len(found) + 1} of the journal tried {dict(one.params)}, this search would {params}"
                 raise MismatchError(words, hint="it is another search's, or another version of Optuna's: begin anew")
         else:
-            one = _measured(params, measure)
+            one = _measured(params, measure, latency, rate)
             if done is not None:
                 done(one)
         found.append(one)
         if asked is not None:
-            study.tell(asked, LOST if one.value is None else one.value)
+            study.tell(asked, LOST if one.loss is None else one.loss)
     return found
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial | None:
-    """The first of those with the best score; None where none has a score."""
-    return min((t for t in trials if t.value is not None), key=lambda t: t.value or 0.0, default=None)
+    """The first of those with the best score, or reward where there are rewards; None where none has a score."""
+    return min((t for t in trials if t.loss is not None), key=lambda t: t.loss or 0.0, default=None)
 
 
 def importances(space: Space, trials: Sequence[Trial], seed: int = 0) -> dict[str, float]:
@@ -192,10 +207,16 @@ def _time_left(found: Sequence[Trial], seconds: float | None) -> bool:
     return spent + spent / len(found) <= seconds
 
 
-def _measured(params: Mapping[str, Any], measure: Callable[[Mapping[str, Any]], Sequence[float]]) -> Trial:
-    started, folds, why = time.perf_counter(), tuple[float, ...](), ""
+def _measured(
+    params: Mapping[str, Any],
+    measure: Callable[[Mapping[str, Any]], Sequence[float]],
+    latency: Latency | None,
+    rate: Callable[[], float] | None,
+) -> Trial:
+    started, folds, why, speed = time.perf_counter(), tuple[float, ...](), "", None
     try:
         folds = tuple(float(value) for value in measure(params))
+        speed = None if rate is None else rate()
     except StorageError:  # a full disk fails every trial
         raise
     except Exception as error:  # whatever a method raises, it is this trial's end alone
@@ -203,4 +224,5 @@ def _measured(params: Mapping[str, Any], measure: Callable[[Mapping[str, Any]], 
     value = float(np.mean(folds)) if folds and not why else math.nan
     found = value if math.isfinite(value) else None
     why = why or ("" if found is not None else NO_SCORE)
-    return Trial(params, found, why, round(time.perf_counter() - started, 3), folds)
+    reward = None if latency is None or speed is None or found is None else latency.of_loss(found, speed)
+    return Trial(params, found, why, round(time.perf_counter() - started, 3), folds, speed, reward)

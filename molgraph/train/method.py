@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -22,7 +23,7 @@ from molgraph.base.ranges import Count, NotNegative, Probability, Range
 from molgraph.base.recipe_keys import DEFAULTS, TrainingSection
 from molgraph.base.registry import register
 from molgraph.base.resources import model_path
-from molgraph.base.search_space import Categorical, Float, Space
+from molgraph.base.search_space import Categorical, Float, Int, Space
 from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.table import Table
 from molgraph.data.view import make_views
@@ -33,7 +34,7 @@ from molgraph.train.fitting import fit_method
 from molgraph.train.inference import FittedNetworks, predict_networks
 from molgraph.train.inputs import Input, encoder_names, trial_inputs
 from molgraph.train.modelfile import load_start
-from molgraph.train.network import Network, build_network
+from molgraph.train.network import Network, build_network, encoder_params
 from molgraph.train.objective import make_objective, with_parts
 from molgraph.train.optimizers import check_optimizer, make_optimizer
 from molgraph.train.outputs import Outputs
@@ -50,6 +51,7 @@ from molgraph.train.restore import (
 from molgraph.train.runtime import check_precision, resolve_device
 from molgraph.train.view_mean import mean_over_views
 
+SIZES: Space = {"depth": Int(2, 6), "d_hidden": Categorical((100, 200, 300, 600))}
 OPTIONS = keywords(TrainingSection, leave=("ensemble", "baseline", "compare", "budget", "seed"))
 
 
@@ -228,6 +230,16 @@ class GraphMethod(Method):
         """The step size and the head; what is the encoder's own stays as its paper has it."""
         head: Space = {"head_width": Categorical((100, 300, 600)), "head_dropout": Float(0.0, 0.3)}
         return {"learning_rate": Float(1e-4, 3e-3, log=True), **head}
+
+    def sizes(self) -> Space:
+        """Depth and width of the encoder, where there is one that has them."""
+        own = encoder_params(self.encoder) if len(encoder_names(self.encoder)) == 1 else ()
+        return {name: each for name, each in SIZES.items() if name in own}
+
+    def inner_value(self, name: str) -> Any:
+        """The value of a hyper-parameter of the encoder."""
+        usual = inspect.signature(registry.get("encoder", self.encoder).__init__).parameters[name].default
+        return (self.params or {}).get(name, usual)
 
     def check(self) -> None:
         """Raise early for values that no fit can have."""

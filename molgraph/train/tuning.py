@@ -20,8 +20,11 @@ from molgraph.data.levels import pooled
 from molgraph.data.splits import Split
 from molgraph.data.splits.inner import stopping_rows
 from molgraph.data.table import Table
+from molgraph.evaluate.latency import Latency
 from molgraph.evaluate.metrics import default_metric
 from molgraph.evaluate.trials import Trial, best_trial, judge, run_trials
+from molgraph.train.method import GraphMethod
+from molgraph.train.speed import TIMED, seconds_in_turn
 
 logger = logging.getLogger("molgraph")
 
@@ -36,6 +39,7 @@ def tune_method(
     trials: int,
     seconds: float | None = None,
     seed: int = 0,
+    latency: Latency | None = None,
 ) -> list[Trial]:
     """Try sets of hyper-parameters; each learns from the training part of every inner fold and is scored on the rest.
 
@@ -48,12 +52,15 @@ def tune_method(
         journal: the trials of earlier runs, which are not measured again; each new one is written as it ends.
         trials, seconds: how many, and time for them, as in ``run_trials``.
         seed: of the sampler and of the fits.
+        latency: compares trials by score and molecules/s of ``predict`` together, which are then measured on training
+            rows with the network or forest of the last fold.
     """
     parts = [(train.take(split.train), train.take(split.test)) for split in inner]
     metrics, scales = {t.name: default_metric(t.kind) for t in train.row_targets}, scales_of(train)
     own, before = method.get_params(), [Trial.from_json(step) for step in journal.steps]
-    first = {name: own[name] for name in space}
-    best = best_trial(before)
+    first = {name: own[name] if name in own else inner_value(method, name) for name in space}
+    best, fitted = best_trial(before), list[Method]()
+    timed = replace(train.take(np.arange(min(len(train), TIMED))), y=None, targets=(), packed={})
 
     def measure(chosen: Mapping[str, Any]) -> list[float]:
         values = []
@@ -66,7 +73,13 @@ def tune_method(
                 made.fit(learned, valid)
             prediction = made.predict(replace(judged, y=None, targets=(), packed={}))
             values.append(judge(judged, prediction, metrics, scales))
+            fitted[:] = [made]
         return values
+
+    def rate() -> float:
+        (made,) = fitted
+        made.set_params(**({"store": None} if stored else {}))  # features are made anew, as for new molecules
+        return len(timed) / seconds_in_turn([lambda: made.predict(timed)])[0]
 
     def done(trial: Trial) -> None:
         nonlocal best
@@ -74,9 +87,11 @@ def tune_method(
         best = best_trial([each for each in (best, trial) if each is not None])
         line.advance()
         if best is not None and best.value is not None:
-            line.describe(f"tuning {method.title}, best {best.value:.4g}")
+            line.describe(f"tuning {method.title}, best {best.value if best.reward is None else best.reward:.4g}")
         tried = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in trial.params.items())
         ended = trial.reason or f"{trial.value:.4g}"
+        if trial.reward is not None:
+            ended += f", {trial.rate:,.0f} molecules/s, reward {trial.reward:.4g}"
         logger.info("trial %s of %s: %s (%s), %.1f s", len(journal.steps), trials, ended, tried, trial.seconds)
 
     if before:
@@ -85,13 +100,24 @@ def tune_method(
         stored = {"store": folder} if "store" in own and own["store"] is None else {}  # features are made once
         line.advance(len(before))
         how: dict[str, Any] = {"trials": max(trials, len(before)), "seconds": seconds, "done": done}
+        how |= {} if latency is None else {"latency": latency, "rate": rate}
         return run_trials(space, measure, seed=derive(seed, "sampler") % 2**32, first=first, before=before, **how)
 
 
+def inner_value(method: Method, name: str) -> Any:
+    """The value of a hyper-parameter that is the encoder's and not the method's own."""
+    assert isinstance(method, GraphMethod)  # no other has sizes of a part
+    return method.inner_value(name)
+
+
 def fresh_method(method: Method, params: Mapping[str, Any], seed: int) -> Method:
-    """The same method before any fit, with some parameters of its own and, where it has one, another seed."""
-    seeded = {"seed": seed} if "seed" in method.param_names() else {}
-    return type(method)(**method.get_params()).set_params(**seeded, **params)
+    """The same method before any fit, with some parameters of its own or its encoder's, and, where it has one, another
+    seed."""
+    own = method.param_names()
+    seeded: dict[str, Any] = {"seed": seed} if "seed" in own else {}
+    inner = {name: value for name, value in params.items() if name not in own}
+    seeded |= {"params": {**(method.get_params()["params"] or {}), **inner}} if inner else {}
+    return type(method)(**method.get_params()).set_params(**seeded, **{n: v for n, v in params.items() if n in own})
 
 
 def scales_of(train: Table) -> dict[str, float]:

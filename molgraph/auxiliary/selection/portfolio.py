@@ -41,14 +41,14 @@ PORTFOLIO = (
     Candidate("linear", "linear(features=morgan-counts)"),
     Candidate("linear+encoder", f"linear(features=vectors, descriptors={ENCODER})"),
     Candidate("linear+minimol", "linear(features=vectors, descriptors=minimol)", package="minimol"),
-    Candidate("random_forest", "random_forest"),
-    Candidate("svm", "svm", KERNEL),
-    Candidate("gp", "gp", COMPARED),
     Candidate("xgboost", "xgboost"),
-    Candidate("dmpnn", "dmpnn(descriptors=rdkit)"),
+    Candidate("gp", "gp", COMPARED),
     Candidate("maplight", f"maplight({SMALL})"),
+    Candidate("dmpnn", "dmpnn(descriptors=rdkit)"),
+    Candidate("svm", "svm", KERNEL),
     Candidate("maplight+encoder", f"maplight({SMALL}, descriptors={ENCODER})"),
     Candidate("maplight+minimol", f"maplight({SMALL}, descriptors=minimol)", package="minimol"),
+    Candidate("random_forest", "random_forest"),
     Candidate("dmpnn+encoder", f"dmpnn(init={ENCODER}, callback=lp-ft)"),
 )
 
