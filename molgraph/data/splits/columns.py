@@ -148,7 +148,7 @@ def split_by_column(task: Task) -> SplitParts:
     logger.info("the split column holds the folds 0 to %d: fold %d is tested%s", n - 1, tested,
                 f", fold {valid} validates" if n >= 3 else "")  # fmt: skip
     part_of = np.select([folds.group_of == tested, folds.group_of == valid], [2, 1], 0)
-    return replace(SplitParts.of(folds.rows, part_of, folds.left_out), told={"folds": n, "fold": tested})
+    return replace(SplitParts.of(folds.rows, part_of, folds.left_out), params={"folds": n, "fold": tested})
 
 
 def _words(task: Task) -> list[str]:
