@@ -114,8 +114,8 @@ def _folds(
         raise DataError(f"{k} folds were asked for, the split column holds {n}", hint=f"ask for {n}")
     if n < k:
         hint = "use fewer folds" + ("" if splitter.name == "random" else " or another splitter, such as 'random'")
-        found = f"{splitter.name!r} finds {n} in {len(grouping.rows)} rows"
-        raise EmptyError(f"{k} folds need {k} groups, {found}", hint=hint)
+        message = f"{k} folds need {k} groups, {splitter.name!r} finds {n} in {len(grouping.rows)} rows"
+        raise EmptyError(message, hint=hint)
     if (repeats or 1) > 1 and not drawn:
         raise UnusedSettingError("folds of the table's own column are not drawn anew", hint="leave the repeats out")
     counts = class_counts(table, grouping.rows, group_of) if splitter.stratified else None
