@@ -16,7 +16,7 @@ from molgraph.api.baselines import add_descriptors, is_graph, method_of
 from molgraph.api.censoring import learning_curves, learning_limits
 from molgraph.api.check_config import as_its_start, recipe_of, with_start
 from molgraph.api.helpers import check_helpers, helped_parts, split_helpers
-from molgraph.api.run_split import append_test, divide, divide_before, labelled_sizes, with_split
+from molgraph.api.run_split import append_test, labelled_sizes, split_before_test, split_run, with_split
 from molgraph.api.training_data import read_for_training, read_test
 from molgraph.api.unlabelled import check_unlabelled, read_unlabelled
 from molgraph.base.contracts import Method
@@ -126,7 +126,7 @@ def prepare(config: RunConfig, data: Any, *, test: Any = None, unlabelled: Any =
     if note := no_molecule_note(clean, config.data.standardise):
         table = replace(table, notes=(*table.notes, note))
         logger.info(note)
-    divided = divide(clean, config, table) if tested is None else divide_before(n, clean, table, config)
+    divided = split_run(clean, table, config) if tested is None else split_before_test(n, clean, table, config)
     if method.follows_split and "split" not in config.model.params:
         method.set_params(split=inner_splitter(divided))
     sizes = labelled_sizes(divided, clean)

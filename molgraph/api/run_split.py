@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from molgraph.data.levels import labelled
 from molgraph.data.limits import without_limits
 from molgraph.data.splits import Split, few_of_a_class, split_table
 from molgraph.data.splits.make import usable_rows
-from molgraph.data.splits.split import PARTS, LeftOut, digests_of, row_contents, rows_hash, split_hash
+from molgraph.data.splits.split import PARTS, LeftOut, row_contents, rows_hash
 from molgraph.data.splits.structures import find_leaks
 from molgraph.data.table import Table, concatenate
 from molgraph.train.class_codes import coded
@@ -27,21 +26,21 @@ from molgraph.train.class_codes import coded
 logger = logging.getLogger("molgraph")
 
 
-def divide(table: Table, config: RunConfig, written: Table) -> Split:
+def split_run(standardised: Table, raw: Table, config: RunConfig) -> Split:
     """The split that a recipe asks for: by a splitter's name, by the table's own column, or as a file says.
 
-    Other people's splitters are asked of the rows as they were ``written``, for a standardised molecule may have
-    another scaffold; so is a file that was not made of standardised ones.
+    Other people's splitters are asked of the ``raw`` rows, for a standardised molecule may have another scaffold; so
+    is a file that was not made of standardised ones.
     """
     path, name = split_file(config), split_name(config)
     params: dict[str, Any] = {} if path is None else {"path": path}
-    as_written = get("split", name).reproduces or (path is not None and _is_split_of_another(path, table))
-    asked = written if as_written else table
-    settings: dict[str, Any] = {"fractions": config.split.fractions, "seed": config.split.seed, "quiet": True}
-    made = split_table(asked, name, **settings, **params)
-    for note in few_of_a_class(table, made):
+    as_raw = get("split", name).reproduces or (path is not None and _is_split_of_another(path, standardised))
+    table = raw if as_raw else standardised
+    how = config.split
+    split = split_table(table, name, fractions=how.fractions, seed=how.seed, quiet=True, **params)
+    for note in few_of_a_class(standardised, split):
         logger.info(note)
-    return made
+    return split
 
 
 def _is_split_of_another(path: Path, table: Table) -> bool:
@@ -52,32 +51,21 @@ def _is_split_of_another(path: Path, table: Table) -> bool:
         return False  # a list of row numbers, or nothing that can be read: who reads it says so
 
 
-def divide_before(n: int, clean: Table, table: Table, config: RunConfig) -> Split:
+def split_before_test(n: int, standardised: Table, raw: Table, config: RunConfig) -> Split:
     """Split the first n rows into train and valid; the others are the test part."""
-    first = np.arange(n)
-    split = divide(clean.take(first), without_test(config), table.take(first))
+    first, later = np.arange(n), np.arange(n, len(standardised))
+    split = split_run(standardised.take(first), raw.take(first), without_test(config))
     if len(split.test):
         raise DataError(
             f"the split {split.splitter!r} has a test part of {len(split.test)} rows, beside the test table",
             hint="mark those rows train or valid, or give no test table",
         )
-    usable = usable_rows(clean.take(np.arange(n, len(clean))), get("split", "column"))
-    test = usable.rows + n
-    contents = row_contents(clean)
-    parts = {"train": split.train, "valid": split.valid, "test": test}
-    settings = {"recipe": split.splitter, "seed": split.seed, "fractions": list(split.fractions)}
-    params: dict[str, Any] = dict(split.params) | {"test": "a table of its own"}
-    return replace(
-        split,
-        test=test,
-        n_rows=len(clean),
-        params=params,
-        content=rows_hash(contents),
-        digests=digests_of(contents),
-        hash=split_hash(contents, parts, settings | {"params": params}),
-        leaks=find_leaks(clean, np.sort(np.concatenate([split.train, split.valid])), test),
-        left_out=(*split.left_out, *(LeftOut(row + n, why) for row, why in sorted(usable.left_out.items()))),
-    )
+    rows, reasons, _ = usable_rows(standardised.take(later), get("split", "column"))
+    parts = {"train": split.train, "valid": split.valid, "test": rows + n}
+    leaks = find_leaks(standardised, np.sort(np.concatenate([split.train, split.valid])), parts["test"])
+    left_out = (*split.left_out, *(LeftOut(row + n, reason) for row, reason in sorted(reasons.items())))
+    settings = (split.splitter, split.seed, split.fractions, {**split.params, "test": "a table of its own"})
+    return Split.of(standardised, parts, *settings, leaks=leaks, left_out=left_out, groups=split.groups)
 
 
 def with_split(config: RunConfig, table: Table) -> RunConfig:
@@ -89,8 +77,8 @@ def with_split(config: RunConfig, table: Table) -> RunConfig:
 
 def labelled_sizes(split: Split, table: Table) -> dict[str, int]:
     """The rows of each part that have a label, those of the parts that have none, and those in no part."""
-    known = labelled(table)
-    sizes = {part: int(known[getattr(split, part)].sum()) for part in PARTS}
+    has_label = labelled(table)
+    sizes = {part: int(has_label[getattr(split, part)].sum()) for part in PARTS}
     without = sum(len(getattr(split, part)) for part in PARTS) - sum(sizes.values())
     return sizes | {"without a label": without, "left out": len(split.left_out)}
 

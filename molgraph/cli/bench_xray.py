@@ -76,7 +76,7 @@ def xray(
 def _split(table: Any, name: str) -> Any:
     """A splitter's name as it is; a file or folder of row numbers as the split that it makes."""
     from molgraph.data.splits import split_table
-    from molgraph.data.splits.published import splitter_or_file
+    from molgraph.data.splits.files import splitter_or_file
 
     splitter, params = splitter_or_file(name)
     return split_table(table, splitter, quiet=True, **params) if params else name

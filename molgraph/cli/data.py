@@ -151,7 +151,7 @@ def split(
     from molgraph.cli.show import say, steps
     from molgraph.data.read import read_table
     from molgraph.data.splits import few_of_a_class, kfold, repeated_kfold, split_table
-    from molgraph.data.splits.published import splitter_or_file
+    from molgraph.data.splits.files import splitter_or_file
     from molgraph.data.standardise import standardise as standardise_table
 
     if split_column is not None and splitter not in ("time", "group", "column"):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from molgraph.base.contracts import Target
 from molgraph.base.printable import count
@@ -54,91 +55,87 @@ def audit(data: Any, *, workers: int | None = None, **columns: Any) -> Audit:
 
     Example:
         >>> from molgraph.data.table import make_table
-        >>> found = audit(make_table(["CCO", "OCC", "C(C", "CC(=O)[O-].[Na+]"]))
-        >>> {f.kind: f.rows.tolist() for f in found.findings if len(f)}
+        >>> report = audit(make_table(["CCO", "OCC", "C(C", "CC(=O)[O-].[Na+]"]))
+        >>> {f.kind: f.rows.tolist() for f in report.findings if len(f)}
         {'unreadable': [2], 'duplicate': [0, 1], 'salt or mixture': [3]}
         >>> messy = audit({"smiles": ["CCO", "CCN"], "y": ["5.1", ">8"]}, targets=["y"])
         >>> messy.finding("qualifier in y").details.tolist()
         ['>8']
     """
-    given = {key: columns.pop(key) for key in ("decimal", "qualifiers", "unit") if key in columns}
-    read = read_source(data, Reading(**given, lenient=True), **columns)
-    table, who = read.table, identify(read.table, workers=workers)
-    reasons = [why if one is None else one.reason for one, why in zip(who, table.reason, strict=True)]
-    rows = np.array([row for row, why in enumerate(reasons) if not why], dtype=np.int64)
-    each = [one for one in who if one is not None and not one.reason]
-    group = group_rows(table, rows, np.array([one.parent for one in each], dtype=object))
-    thing = "pair" if partners(table).shape[1] else "molecule"  # a drug with another target is another thing
-    twice = np.flatnonzero(np.bincount(group, minlength=1)[group] > 1) if len(group) else np.arange(0)
-    twice = twice[np.argsort(group[twice], kind="stable")]
-    missing = np.flatnonzero(table.status == MISSING)
-    lost = np.setdiff1d(np.flatnonzero(np.array(reasons, dtype=object) != ""), missing)
-    stereo = [i for i, one in enumerate(each) if one.open_centres + one.open_bonds]
-    mixed = [i for i, one in enumerate(each) if one.fragments > 1]
-    none = [i for i, one in enumerate(each) if one.no_molecule]
+    cells = {key: columns.pop(key) for key in ("decimal", "qualifiers", "unit") if key in columns}
+    source = read_source(data, Reading(**cells, lenient=True), **columns)
+    table, identities = source.table, identify(source.table, workers=workers)
+    reasons = np.array(
+        [reason if one is None else one.reason for one, reason in zip(identities, table.reason, strict=True)], object
+    )
+    rows, missing = np.flatnonzero(reasons == ""), np.flatnonzero(table.status == MISSING)
+    unreadable = np.setdiff1d(np.flatnonzero(reasons != ""), missing)
+    molecules = [one for one in identities if one is not None and not one.reason]
+    parents = np.array([one.parent for one in molecules], dtype=object)
+    group = group_rows(table, rows, parents)
+    entity = "pair" if partners(table).shape[1] else "molecule"  # a drug with another target is another thing
+    repeated = np.flatnonzero(np.bincount(group, minlength=1)[group] > 1) if len(group) else np.arange(0)
+    repeated = repeated[np.argsort(group[repeated], kind="stable")]
+
+    def of_molecules(kind: str, meaning: str, describe: Callable[[Identity], str]) -> Finding:
+        """The molecules of which there is something to say."""
+        details = np.array([describe(one) for one in molecules], dtype=object)
+        return _finding(kind, meaning, rows[details != ""], details[details != ""])
+
     findings = [
-        _finding("unreadable", "RDKit reads no molecule there", lost, [reasons[i] for i in lost]),
-        _finding("missing", "no molecule, or no value in a descriptor column", missing, [reasons[i] for i in missing]),
-        _finding(
-            "not a molecule",
-            "RDKit reads it, but it is no molecule to predict",
-            rows[none],
-            [each[i].no_molecule for i in none],
-        ),
+        _finding("unreadable", "RDKit reads no molecule there", unreadable, reasons[unreadable]),
+        _finding("missing", "no molecule, or no value in a descriptor column", missing, reasons[missing]),
+        of_molecules("not a molecule", "RDKit reads it, but it is no molecule to predict", lambda one: one.no_molecule),
         _finding(
             "duplicate",
-            f"several rows of one {thing} (largest fragment, neutral)",
-            rows[twice],
-            [f"as {each[i].parent}" for i in twice],
-            group[twice],
+            f"several rows of one {entity} (largest fragment, neutral)",
+            rows[repeated],
+            [f"as {parents[i]}" for i in repeated],
+            group[repeated],
         ),
-        *(_contradictions(table, target, j, rows[twice], group[twice]) for j, target in enumerate(table.row_targets)),
-        _finding(
-            "undefined stereo",
-            "stereo centres or double bonds without a stated configuration",
-            rows[stereo],
-            [_stereo_line(each[i]) for i in stereo],
+        *(
+            _contradictions(table, target, j, rows[repeated], group[repeated])
+            for j, target in enumerate(table.row_targets)
         ),
-        _finding(
+        of_molecules("undefined stereo", "stereo centres or double bonds without a stated configuration", _stereo_line),
+        of_molecules(
             "salt or mixture",
             "more than one part; the presets desalt and standard keep the largest",
-            rows[mixed],
-            [f"{each[i].fragments} parts, largest {each[i].parent}" for i in mixed],
+            lambda one: f"{one.fragments} parts, largest {one.parent}" if one.fragments > 1 else "",
         ),
     ]
-    molecule = np.full(len(table), -1, dtype=np.int64)
-    molecule[rows] = group
-    profiles, more, notes = _targets(table, molecule, rows, [one.parent for one in each])
-    n_molecules = len({one.parent for one in each})
-    found = (*findings, *_odd_cells(read.odd), *more)
+    molecule_of = np.full(len(table), -1, dtype=np.int64)
+    molecule_of[rows] = group
+    profiles, of_targets, notes = _targets(table, molecule_of, rows, parents)
+    everything = (*findings, *_odd_cells(source.odd), *of_targets)
     labels = zip(table.row_targets, () if table.y is None else table.y.T, strict=False)
     numbers = {target.name: y for target, y in labels if target.kind != "multiclass"}
     notes += observed_notes(table.features, numbers, "labels")
-    return Audit(table.ids, table.smiles, found, n_molecules, profiles, (*table.notes, *notes))
+    return Audit(table.ids, table.smiles, everything, len(set(parents)), profiles, (*table.notes, *notes))
 
 
 def _odd_cells(odd: Sequence[OddCell]) -> Iterator[Finding]:
     """A finding for each column and kind of cell that is no plain number."""
     for column, kind in dict.fromkeys((cell.column, cell.kind) for cell in odd):
-        these = [cell for cell in odd if (cell.column, cell.kind) == (column, kind)]
-        units = Counter(read_cell(cell.text).unit for cell in these)
+        cells = [cell for cell in odd if (cell.column, cell.kind) == (column, kind)]
+        units = Counter(read_cell(cell.text).unit for cell in cells)
         counts = ", ".join(f"{unit} {n:,}" for unit, n in units.most_common(4) if unit)
         way = next((unit for unit, _ in units.most_common() if unit in UNITS), "nM")
-        meaning = ODD[kind].format(way=way) + f" ({counts})" * bool(counts)
-        yield _finding(f"{kind} in {column}", meaning, [cell.row for cell in these], [cell.text[:60] for cell in these])
+        meaning = ODD[kind].format(way=way) + (f" ({counts})" if counts else "")
+        yield _finding(f"{kind} in {column}", meaning, [cell.row for cell in cells], [cell.text[:60] for cell in cells])
 
 
 def _targets(
-    table: Table, molecule: np.ndarray, rows: np.ndarray, parents: list[str]
+    table: Table, molecule: np.ndarray, rows: np.ndarray, parents: np.ndarray
 ) -> tuple[tuple[Profile, ...], list[Finding], list[str]]:
     """Profiles, findings (outliers and cliffs, where there are any) and notes on the targets."""
     if table.y is None or not table.row_targets:
         return (), [], []
     first = np.unique(molecule[rows], return_index=True)[1]
-    some = first[~np.isnan(table.y[rows[first]]).all(axis=1)]
+    labelled = first[~np.isnan(table.y[rows[first]]).all(axis=1)]
     if len(table.entities) > 1:  # one molecule with two partners is no cliff
-        some = some[:0]
-    pairs = similar_pairs(np.array(parents, dtype=object)[some], rows[some])
+        labelled = labelled[:0]
+    pairs = similar_pairs(parents[labelled], rows[labelled])
     profiles, findings = [], []
     for j, target in enumerate(table.row_targets):
         y = table.y[:, j]
@@ -149,34 +146,34 @@ def _targets(
         far = np.flatnonzero(np.abs(z) > OUTLIER_Z)
         far = far[np.argsort(-np.abs(z[far]), kind="stable")]
         if len(far):
-            side = {True: "above", False: "below"}
-            details = [f"{y[i]:g}, {abs(z[i]):.1f} deviations {side[bool(z[i] > 0)]} the median" for i in far]
+            sides = np.where(z > 0, "above", "below")
+            details = [f"{y[i]:g}, {abs(z[i]):.1f} deviations {sides[i]} the median" for i in far]
             findings.append(_finding(f"outlier in {target.name}", OUTLIER, far, details))
-        if found := cliffs(target, y, pairs):
+        if steep := cliffs(target, y, pairs):
+            ends = [(a, b, c.similarity) for c in steep for a, b in ((c.first, c.second), (c.second, c.first))]
             details = [
-                f"{shown(target, y[a])}; row {b + 1} has {shown(target, y[b])}, similarity {c.similarity:.2f}"
-                for c in found
-                for a, b in ((c.first, c.second), (c.second, c.first))
+                f"{shown(target, y[a])}; row {b + 1} has {shown(target, y[b])}, similarity {similarity:.2f}"
+                for a, b, similarity in ends
             ]
-            at = [row for c in found for row in (c.first, c.second)]
-            group = np.repeat(np.arange(len(found)), 2)
-            findings.append(_finding(f"cliff in {target.name}", CLIFF, at, details, group))
-    sampled = f"cliffs were sought among {pairs.n_molecules:,} of {len(some):,} molecules"
-    return tuple(profiles), findings, [sampled] * (pairs.n_molecules < len(some))
+            group = np.repeat(np.arange(len(steep)), 2)
+            findings.append(_finding(f"cliff in {target.name}", CLIFF, [a for a, _, _ in ends], details, group))
+    if pairs.n_molecules == len(labelled):
+        return tuple(profiles), findings, []
+    note = f"cliffs were sought among {pairs.n_molecules:,} of {len(labelled):,} molecules"
+    return tuple(profiles), findings, [note]
 
 
-def _finding(
-    kind: str, meaning: str, rows: np.ndarray | list[int], details: list[str], groups: np.ndarray | None = None
-) -> Finding:
+def _finding(kind: str, meaning: str, rows: ArrayLike, details: ArrayLike, groups: np.ndarray | None = None) -> Finding:
+    rows = np.array(rows, dtype=np.int64)
     groups = np.arange(len(rows)) if groups is None else groups
-    return Finding(kind, meaning, np.array(rows, dtype=np.int64), np.array(details, dtype=object), groups)
+    return Finding(kind, meaning, rows, np.array(details, dtype=object), groups)
 
 
 def _contradictions(table: Table, target: Target, j: int, rows: np.ndarray, groups: np.ndarray) -> Finding:
     """Rows of one molecule whose labels differ, the widest range first."""
     y = np.full(len(rows), np.nan) if table.y is None else table.y[rows, j]
-    known = ~np.isnan(y)
-    rows, groups, y = rows[known], groups[known], y[known]
+    measured = ~np.isnan(y)
+    rows, groups, y = rows[measured], groups[measured], y[measured]
     low, high, differ = ranges(y, groups)
     order = np.flatnonzero(differ)
     order = order[np.lexsort((rows[order], groups[order], (low - high)[order]))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -76,7 +77,7 @@ class Card(Section):
         """What kind of task it is, in a few words: ``12 x binary``."""
         if not self.target:
             return "generation"
-        kinds = {g.kind: sum(len(o.names) for o in self.target if o.kind == g.kind) for g in self.target}
+        kinds = Counter(target.kind for target in self.targets)
         return ", ".join(kind if n == 1 else f"{n} x {kind}" for kind, n in kinds.items())
 
     @property
@@ -145,15 +146,15 @@ def card_lines(card: Card) -> Iterator[tuple[str, str]]:
     yield from audit_lines(card)
     for name, edition in card.edition.items():
         yield f"{card.name}@{name}", f"{edition.rows:,} rows, hash {edition.hash[:12]} (rdkit {edition.rdkit})"
-        for what, n in edition.changes.items():
-            how = f" ({_contradiction(card, _tolerance(card))})" if what.endswith("contradictory") else ""
-            yield "", f"- {what}{how}: {n:,}"
+        for change, n in edition.changes.items():
+            cause = f" ({_contradiction(card, _tolerance(card))})" if change.endswith("contradictory") else ""
+            yield "", f"- {change}{cause}: {n:,}"
         by = f" (a value by more than {_tolerance(card)})" if any(t.kind in VALUES for t in card.targets) else ""
         yield "", edition.rule.replace(" (a value by more than the tolerance)", by)
     if not card.edition and card.target and card.entity == "molecule":
         values = any(t.kind in VALUES and t.name not in card.tolerances for t in card.targets)
-        why = "no tolerance is known within which its values would agree" if values else "its files were not at hand"
-        yield "curated", f"no edition: {why}"
+        reason = "no tolerance is known within which its values would agree" if values else "its files were not at hand"
+        yield "curated", f"no edition: {reason}"
     yield "licence", card.licence
     yield "cite", card.citation
     yield "home", card.home or "-"
@@ -173,9 +174,8 @@ def _tolerance(card: Card) -> str:
 
 def _contradiction(card: Card, line: str = "") -> str:
     """What sets contradictory labels apart; ``line`` is how far values may lie apart, empty for not at all."""
-    values = [target.kind in VALUES for target in card.targets]
     apart = f"values more than {line} apart" if line else "values that differ at all"
-    return " or ".join(["different labels"] * (not all(values)) + [apart] * any(values))
+    return " or ".join(sorted({apart if target.kind in VALUES else "different labels" for target in card.targets}))
 
 
 def _task(card: Card) -> str:
@@ -188,32 +188,32 @@ def _task(card: Card) -> str:
 
 def audit_lines(card: Card) -> Iterator[tuple[str, str]]:
     """Label and text of each line on a card's audit; none where there is none."""
-    found = card.audit
-    if found is None:
+    audit = card.audit
+    if audit is None:
         return
-    edition = "" if found.edition == "raw" else f"of {card.name}@{found.edition}: "
-    different = f"{found.distinct:,} different {_THINGS[card.entity]}"
-    yield "audit", f"{edition}{different} in {found.rows:,} rows (rdkit {found.rdkit})"
-    lost = [f"{n:,} {word}" for n, word in ((found.unreadable, "unreadable"), (found.missing, "missing")) if n]
-    if lost:
-        yield "", f"{', '.join(lost)} rows"
-    by = {"as written": found.written, "by parent": found.parent, "by parent without stereo": found.flat}
+    edition = "" if audit.edition == "raw" else f"of {card.name}@{audit.edition}: "
+    different = f"{audit.distinct:,} different {_THINGS[card.entity]}"
+    yield "audit", f"{edition}{different} in {audit.rows:,} rows (rdkit {audit.rdkit})"
+    unused = [f"{n:,} {word}" for n, word in ((audit.unreadable, "unreadable"), (audit.missing, "missing")) if n]
+    if unused:
+        yield "", f"{', '.join(unused)} rows"
+    by = {"as written": audit.written, "by parent": audit.parent, "by parent without stereo": audit.flat}
     for how, repeats in by.items():
         if repeats.groups:
             differ = f"{repeats.contradictory_groups:,} contradictory"
             if repeats.contradictory_groups:
                 differ += f" ({repeats.contradictory_rows:,} rows; {_contradiction(card)})"
             yield "", f"repeated {how}: {repeats.groups:,} groups ({repeats.rows:,} rows), {differ}"
-    if found.undefined_stereo:
-        centres = f"{found.undefined_centres:,} ({found.undefined_centres / found.rows:.1%}) at a centre"
-        yield "", f"stereo not stated: {found.undefined_stereo:,} rows, {centres}"
-    if found.salts or found.no_carbon:
-        yield "", f"{found.salts:,} salts or mixtures; {found.no_carbon:,} without carbon"
-    if found.missing_labels:
-        share = found.missing_labels / (found.labels + found.missing_labels)
-        yield "", f"{found.labels:,} labels, {share:.1%} of all cells missing"
-    if found.positives:
-        yield "", "positive: " + ", ".join(f"{name} {share:.1%}" for name, share in found.positives.items())
+    if audit.undefined_stereo:
+        centres = f"{audit.undefined_centres:,} ({audit.undefined_centres / audit.rows:.1%}) at a centre"
+        yield "", f"stereo not stated: {audit.undefined_stereo:,} rows, {centres}"
+    if audit.salts or audit.no_carbon:
+        yield "", f"{audit.salts:,} salts or mixtures; {audit.no_carbon:,} without carbon"
+    if audit.missing_labels:
+        share = audit.missing_labels / (audit.labels + audit.missing_labels)
+        yield "", f"{audit.labels:,} labels, {share:.1%} of all cells missing"
+    if audit.positives:
+        yield "", "positive: " + ", ".join(f"{name} {share:.1%}" for name, share in audit.positives.items())
 
 
 def card_text(card: Card, width: int = 100) -> str:

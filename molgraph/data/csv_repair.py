@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
+from molgraph.base.printable import count
 from molgraph.data.chunks import REASON
 
 _MARK = "\U0010ffff"  # no character of any text: stands for bytes that are not UTF-8 until their row is known
@@ -39,9 +40,9 @@ def shown(text: str) -> str:
     return text.replace(_MARK, "\N{REPLACEMENT CHARACTER}")
 
 
-def ragged(found: int, width: int, row: str = "the row") -> str:
-    """What is said of a row that has another number of cells than the header."""
-    return f"{row} has {found} cell{'' if found == 1 else 's'}, the header has {width}"
+def ragged(n_cells: int, width: int, row: str = "the row") -> str:
+    """The reason of a row that has another number of cells than the header."""
+    return f"{row} has {count(n_cells, 'cell')}, the header has {width}"
 
 
 class Utf8Sanitiser(io.RawIOBase):
@@ -49,8 +50,8 @@ class Utf8Sanitiser(io.RawIOBase):
 
     The bytes end before a piece without an end of line, and ``endless`` tells it: Arrow's own refusal of a row that is
     longer than a block may leave a thread of its pool waiting for itself, and the process at its end for that thread.
-    ``wait`` returns when Arrow has let go of all: one of its threads may free a block after the last row was given, and
-    aborts a process that ends meanwhile.
+    ``wait`` returns once Arrow holds no buffer: a thread of its pool that frees one while the interpreter shuts down
+    aborts the process.
     """
 
     def __init__(self, stream: BinaryIO, utf8: bool = True) -> None:
@@ -139,7 +140,7 @@ def tell_marked(table: pa.Table, names: Sequence[str]) -> pa.Table:
         if not pc.any(marked).as_py():
             continue
         table = table.set_column(j, name, pc.replace_substring(table.column(j), _MARK, "\N{REPLACEMENT CHARACTER}"))
-        said = f"the row is not UTF-8 text (in column {name.strip()!r})"
-        reasons = pc.coalesce(table[REASON], pc.if_else(marked, said, pa.scalar(None, pa.string())))
+        reason = f"the row is not UTF-8 text (in column {name.strip()!r})"
+        reasons = pc.coalesce(table[REASON], pc.if_else(marked, reason, pa.scalar(None, pa.string())))
         table = table.set_column(len(names), REASON, reasons)
     return table

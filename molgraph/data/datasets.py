@@ -88,25 +88,25 @@ def load_dataset(name: str) -> Dataset:
         >>> len(data), data.card.metric, data.verified
         (1017, 'rmse', True)
     """
-    known = card(name)
+    its_card = card(name)
     edition = name.partition("@")[2].strip().lower() or RAW
-    editions = edition_names(known)
+    editions = edition_names(its_card)
     if edition not in editions:
-        raise UnknownNameError(f"{known.name} has no edition {edition!r}", hint=nearest(edition, editions))
-    if edition in known.edition:
-        return curated(_load(known, find(known)), edition)
-    return _load(known, find(known, edition))
+        raise UnknownNameError(f"{its_card.name} has no edition {edition!r}", hint=nearest(edition, editions))
+    if edition in its_card.edition:
+        return curated(_load(its_card, find(its_card)), edition)
+    return _load(its_card, find(its_card, edition))
 
 
-def edition_names(known: Card) -> list[str]:
+def edition_names(card: Card) -> list[str]:
     """The editions of a dataset: ``raw``, those of its places, curated ones, and ``download`` where it has an address.
 
     Example:
         >>> edition_names(card("chembl2321810"))[0]
         'raw'
     """
-    outside = [DOWNLOAD] if any(s.place not in ("data", "rdkit") for s in known.source) else []
-    return list(dict.fromkeys([RAW, *(s.edition for s in known.source), *known.edition, *outside]))
+    outside = [DOWNLOAD] if any(s.place not in ("data", "rdkit") for s in card.source) else []
+    return list(dict.fromkeys([RAW, *(s.edition for s in card.source), *card.edition, *outside]))
 
 
 def curated(raw: Dataset, name: str) -> Dataset:
@@ -116,60 +116,58 @@ def curated(raw: Dataset, name: str) -> Dataset:
     board shows it beside the verified one.
     """
     stated = raw.card.edition[name]
-    made = curate(raw.table, name, tolerance=raw.card.tolerances)
-    found = content_hash(made.table)
+    edition = curate(raw.table, name, tolerance=raw.card.tolerances)
+    digest = content_hash(edition.table)
     if stated.rdkit == rdkit_version():
-        _check_content(f"{raw.card.name}@{name}", stated.hash, found, "the card has")
-    elif found != stated.hash:
+        _check_content(f"{raw.card.name}@{name}", stated.hash, digest, "the card has")
+    elif digest != stated.hash:
         logger.warning(
             "%s@%s is unverified: rdkit %s makes other content of it (%s) than rdkit %s did (%s on the card)",
-            *(raw.card.name, name, rdkit_version(), found[:12], stated.rdkit, stated.hash[:12]),
+            *(raw.card.name, name, rdkit_version(), digest[:12], stated.rdkit, stated.hash[:12]),
         )
-    verified = raw.verified and found == stated.hash
-    return replace(raw, edition=name, table=made.table, hash=found, verified=verified, taken_out=made.taken_out)
+    verified = raw.verified and digest == stated.hash
+    return replace(raw, edition=name, table=edition.table, hash=digest, verified=verified, taken_out=edition.taken_out)
 
 
-def _load(known: Card, found: Found) -> Dataset:
+def _load(card: Card, copy: Found) -> Dataset:
     """The dataset of some files; of those that came just now, what cannot be read as it is not kept."""
     try:
-        return _read(known, found)
+        return _read(card, copy)
     except DataError as error:
-        if not found.fresh:
+        if not copy.fresh:
             raise
-        forget(known, found.source)
-        came = ", ".join(found.source.files.values())
-        again = f"what {came} gave is not kept; fetch it again: molgraph data get {known.name}"
+        forget(card, copy.source)
+        addresses = ", ".join(copy.source.files.values())
+        again = f"what {addresses} gave is not kept; fetch it again: molgraph data get {card.name}"
         raise type(error)(error.message, hint="\n".join(filter(None, (error.hint, again)))) from None
 
 
-def _read(known: Card, found: Found) -> Dataset:
-    source = found.source
-    table = keep_rows(known, read_layout(known, found))
-    digest = content_hash(table)
-    stated = known.hash if source.edition == RAW else source.hash
-    name = known.name if source.edition == RAW else f"{known.name}@{source.edition}"
-    if source.edition != DOWNLOAD or stated == UNVERIFIED:
+def _read(card: Card, copy: Found) -> Dataset:
+    edition, table = copy.source.edition, keep_rows(card, read_layout(card, copy))
+    digest, stated = content_hash(table), card.hash if edition == RAW else copy.source.hash
+    name = card.name if edition == RAW else f"{card.name}@{edition}"
+    if edition != DOWNLOAD or stated == UNVERIFIED:
         _check_content(name, stated, digest, "the card has")
-    verified = digest in (stated, known.hash)
-    if not verified and source.place != "data":
-        _check_content(name, recorded_content(known, source.edition) or UNVERIFIED, digest, "its first load had")
-        record_content(known, source.edition, digest)
-    return Dataset(known, source.edition, table, digest, found.origin, verified)
+    verified = digest in (stated, card.hash)
+    if not verified and copy.source.place != "data":
+        _check_content(name, recorded_content(card, edition) or UNVERIFIED, digest, "its first load had")
+        record_content(card, edition, digest)
+    return Dataset(card, edition, table, digest, copy.origin, verified)
 
 
-def keep_rows(known: Card, table: Table) -> Table:
+def keep_rows(card: Card, table: Table) -> Table:
     """The rows that a card keeps, with row numbers of the source file as ids."""
-    if known.source[0].place != "rdkit":
+    if card.source[0].place != "rdkit":
         table = replace(table, ids=np.array([str(i) for i in range(len(table))], dtype=object))
-    if known.keep == "measured" and table.y is not None:
+    if card.keep == "measured" and table.y is not None:
         table = table.take(~np.isnan(table.y).all(axis=1))
     return table
 
 
-def _check_content(name: str, stated: str, found: str, who: str) -> None:
-    if stated not in (UNVERIFIED, found):
+def _check_content(name: str, stated: str, digest: str, witness: str) -> None:
+    if stated not in (UNVERIFIED, digest):
         raise MismatchError(
-            f"{name} is not what it should be: the hash of its content is {found}, {who} {stated}",
+            f"{name} is not what it should be: the hash of its content is {digest}, {witness} {stated}",
             hint=f"`molgraph data info {name.partition('@')[0]}` says where the card's files come from; what an "
             f"address gives now, whatever it is, loads as {name.partition('@')[0]}@{DOWNLOAD}",
         )

@@ -60,15 +60,15 @@ class Curated:
             >>> curate(make_table(["CCO", "OCC", "C(C"])).sentence
             '1 of 3 rows stay (out: unreadable 1; merged: replicate 1)'
         """
-        gone = self.taken_out[self.taken_out["action"] != "label out"]["row"].nunique()
-        done = "; ".join(f"{what} {n:,}" for what, n in self.counts.items())
-        return f"{len(self.rows):,} of {len(self.rows) + gone:,} rows stay" + (f" ({done})" if done else "")
+        n_out = self.taken_out[self.taken_out["action"] != "label out"]["row"].nunique()
+        counts = "; ".join(f"{action} {n:,}" for action, n in self.counts.items())
+        return f"{len(self.rows):,} of {len(self.rows) + n_out:,} rows stay" + (f" ({counts})" if counts else "")
 
 
 def identify(table: Table, *, workers: int | None = None) -> list[Identity | None]:
     """Who the molecule of each row is; None where the reader has found none. Each different text is parsed once."""
-    found = iter(identities_of(table.smiles[table.ok], workers=workers))
-    return [next(found) if ok else None for ok in table.ok]
+    identities = iter(identities_of(table.smiles[table.ok], workers=workers))
+    return [next(identities) if ok else None for ok in table.ok]
 
 
 def curate(
@@ -109,8 +109,8 @@ def curate(
         >>> from molgraph.base.contracts import Target
         >>> from molgraph.data.table import make_table
         >>> smiles, y = ["CCO", "OCC", "CCN", "NCC", "C(C"], [1, 1, 0, 1, 1]
-        >>> made = curate(make_table(smiles, targets=(Target("y", "binary"),), y=y))
-        >>> made.table.ids, made.counts
+        >>> edition = curate(make_table(smiles, targets=(Target("y", "binary"),), y=y))
+        >>> edition.table.ids, edition.counts
         (array(['0'], dtype=object), {'out: unreadable': 1, 'merged: replicate': 1, 'out: contradictory': 2})
     """
     if rule not in RULES:
@@ -118,38 +118,40 @@ def curate(
     if replicates not in REPLICATES:
         raise UnknownNameError(f"replicates is {replicates!r}", hint=nearest(replicates, REPLICATES))
     if table.packed:
-        words = "replicates of atoms' or bonds' values are not merged"
-        raise UnsupportedError(words, hint="curate targets of whole rows")
-    who = identify(table, workers=workers) if who is None else who
+        message = "replicates of atoms' or bonds' values are not merged"
+        raise UnsupportedError(message, hint="curate targets of whole rows")
+    identities = identify(table, workers=workers) if who is None else who
     notes: list[Note] = []
-    others, parents = partners(table), _parents(table, rule, who, workers)
+    others, parents = partners(table), _parents(table, rule, identities, workers)
     groups: dict[Hashable, list[int]] = {}
-    for row, one in enumerate(who):
-        if one is None or one.reason:
-            if replicates_alone:
-                groups[row] = [row]
-            else:
-                notes.append((row, "out", "", f"unreadable; {one.reason if one else table.reason[row]}", None))
-        elif (why := parents[row][1]) and not replicates_alone:
-            notes.append((row, "out", "", why, None))
+    for row, (identity, (parent, reason)) in enumerate(zip(identities, parents, strict=True)):
+        readable = identity is not None and not identity.reason
+        if not readable:
+            reason = f"unreadable; {identity.reason if identity else table.reason[row]}"
+        if readable and (replicates_alone or not reason):
+            groups.setdefault((parent, _condition(table, others, row)), []).append(row)
+        elif replicates_alone:
+            groups[row] = [row]
         else:
-            groups.setdefault((parents[row][0], _condition(table, others, row)), []).append(row)
+            notes.append((row, "out", "", reason, None))
     y = np.empty((len(table), 0)) if table.y is None else table.y.copy()
     weights = np.ones(len(table)) if table.weights is None else table.weights.copy()
     bounds = _bounds(table, replicates, tolerance)
     kept = []
     for rows in groups.values():
         if not (replicates_alone and len(rows) == 1):
-            settled, found = _settle(table, y, weights, rows, bounds, replicates, parents[rows[0]][0])
-            notes += found
-            if settled is None:
+            labels, of_group = _settle(table, y, weights, rows, bounds, replicates, parents[rows[0]][0])
+            notes += of_group
+            if labels is None:
                 continue
-            y[rows[0]], weights[rows[0]] = settled, weights[rows].sum()
+            y[rows[0]], weights[rows[0]] = labels, weights[rows].sum()
         kept.append(rows[0])
     at = np.array(sorted(kept), dtype=np.int64)
-    made = replace(table, y=None if table.y is None else y, weights=None if table.weights is None else weights).take(at)
-    written = made if replicates_alone else standardise(made, f"{standardiser}/1" if rule == "c1" else standardiser)
-    return Curated(written, _frame(table, notes), at, "; ".join(_apart(table, list(groups.values()), bounds)))
+    values = {"y": None if table.y is None else y, "weights": None if table.weights is None else weights}
+    merged = replace(table, **values).take(at)
+    if not replicates_alone:
+        merged = standardise(merged, f"{standardiser}/1" if rule == "c1" else standardiser)
+    return Curated(merged, _frame(table, notes), at, "; ".join(_apart(table, list(groups.values()), bounds)))
 
 
 def _apart(table: Table, groups: list[list[int]], bounds: Mapping[str, float]) -> Iterator[str]:
@@ -171,26 +173,26 @@ def _apart(table: Table, groups: list[list[int]], bounds: Mapping[str, float]) -
             )
 
 
-def _parents(table: Table, rule: str, who: list[Identity | None], workers: int | None) -> list[tuple[str, str]]:
+def _parents(table: Table, rule: str, identities: list[Identity | None], workers: int | None) -> list[tuple[str, str]]:
     """The molecule of each row by a rule, and why it has no place in an edition; both empty where none can be read."""
     if rule != "c1":
         return [
             ("", "") if one is None else (one.parent, one.no_molecule and f"no molecule; {one.no_molecule}")
-            for one in who
+            for one in identities
         ]
-    found = first_parents(
-        ["" if one is None else text for one, text in zip(who, table.smiles, strict=True)], workers=workers
-    )
-    return [(text, "" if carbon else f"no carbon; its largest fragment is {text}") for text, carbon in found]
+    texts = ["" if one is None else text for one, text in zip(identities, table.smiles, strict=True)]
+    parents = first_parents(texts, workers=workers)
+    return [(text, "" if carbon else f"no carbon; its largest fragment is {text}") for text, carbon in parents]
 
 
 def _bounds(table: Table, replicates: str, tolerance: float | Mapping[str, float] | None) -> dict[str, float]:
     """How far labels of each target may lie apart."""
     bounds = {}
     for target in table.row_targets:
-        asked = tolerance.get(target.name, 0.0) if isinstance(tolerance, Mapping) else tolerance
-        open_end = 0.0 if replicates == "drop" else np.inf
-        bounds[target.name] = (open_end if asked is None else asked) if target.kind in VALUES else 0.0
+        bound = tolerance.get(target.name, 0.0) if isinstance(tolerance, Mapping) else tolerance
+        if bound is None:
+            bound = 0.0 if replicates == "drop" else np.inf
+        bounds[target.name] = bound if target.kind in VALUES else 0.0
     return bounds
 
 
@@ -221,8 +223,8 @@ def _settle(
             settled[j] = np.median(values) if how == "median" else np.mean(values)
     where = f"contradictory; {len(rows)} rows of {parent}"
     if table.row_targets and np.isnan(settled).all():
-        why = where if differing else "no label; no target has a value"
-        return None, [(row, "out", "", why, None) for row in rows]
+        reason = where if differing else "no label; no target has a value"
+        return None, [(row, "out", "", reason, None) for row in rows]
     notes: list[Note] = [(rows[0], "label out", name, where, rows[0]) for name in differing]
     return settled, notes + [(row, "merged", "", f"replicate; of {parent}", rows[0]) for row in rows[1:]]
 

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from html import escape
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,6 @@ from molgraph.data.profile import Profile
 
 SHOWN = 5  # rows a finding in the text
 PROFILES = 12  # targets in the text
-_COUNTED = ("finding", "rows", "what it is")
 
 
 @dataclass(frozen=True)
@@ -63,67 +63,73 @@ class Audit:
     def text(self, width: int | None = None) -> str:
         """The counts, then the first rows of each finding, for a terminal; None for its own width, up to 110."""
         from rich.console import Console
-        from rich.table import Table as Grid
 
-        grid = Grid(*_COUNTED, box=None, pad_edge=False, header_style="bold")
-        for f in self.findings:
-            grid.add_row(f.kind, str(len(f)), f.meaning)
-        lists = Grid("finding", "row", box=None, pad_edge=False, header_style="bold")
-        for name in self._columns:
-            lists.add_column(name, overflow="fold")
-        for cells in self._examples():
-            lists.add_row(*cells)
         width = width or min(shutil.get_terminal_size((110, 24)).columns, 110)
         console = Console(width=width, color_system=None, markup=False, highlight=False)
+        counts, examples = self._frames()
         with console.capture() as captured:
             console.print(self._title())
-            console.print(grid)
+            console.print(_grid(counts))
             for line in self._lines():
                 console.print(line, soft_wrap=not line.startswith("note"))
-            if lists.row_count:
+            if len(examples):
                 console.print()
-                console.print(lists)
+                console.print(_grid(examples))
         return captured.get()
 
     def __repr__(self) -> str:
         return self.text()
 
+    def _repr_html_(self) -> str:
+        with pd.option_context("display.max_colwidth", None):
+            counts, examples = (frame.to_html(index=False, justify="left") for frame in self._frames())
+        lines = escape("\n".join(self._lines()).strip())
+        return f"<p>{self._title()}</p>{counts}{f'<pre>{lines}</pre>' if lines else ''}{examples}"
+
     def _title(self) -> str:
         return f"{count(len(self.ids), 'row')}, {count(self.n_molecules, 'different molecule')}"
-
-    @property
-    def _columns(self) -> list[str]:
-        """Columns behind the row's number; ids that are row numbers again, from 0, would only confuse."""
-        own = any(str(id) != str(row) for row, id in enumerate(self.ids))
-        return ["id"] * own + ["molecule", "detail"]
 
     def _lines(self) -> Iterator[str]:
         """An empty line, the profiles of the targets, and the notes."""
         if self.targets or self.notes:
             yield ""
-        for one in self.targets[:PROFILES]:
-            yield from one.lines()
+        for target in self.targets[:PROFILES]:
+            yield from target.lines()
         if len(self.targets) > PROFILES:
             yield f"and {len(self.targets) - PROFILES:,} more targets; in Python target_frame() has them all"
         for note in self.notes:
             yield f"note: {note}"
 
-    def _examples(self) -> Iterator[tuple[str, ...]]:
-        first = ("id" in self._columns) * 1
+    def _frames(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Rows of each finding, and examples of them."""
+        counts = [(f.kind, len(f), f.meaning) for f in self.findings]
+        examples: list[tuple[str, ...]] = []
         for f in self.findings:
-            for i, (row, detail) in enumerate(zip(f.rows[:SHOWN], f.details[:SHOWN], strict=True)):
-                id_cell = (_cut(self.ids[row]),)[:first]
-                yield f.kind if i == 0 else "", str(row + 1), *id_cell, _cut(self.inputs[row]), detail
+            kinds = [f.kind] + [""] * (SHOWN - 1)
+            for kind, row, detail in zip(kinds, f.rows, f.details, strict=False):
+                examples.append((kind, str(row + 1), _cut(self.ids[row]), _cut(self.inputs[row]), detail))
             if len(f) > SHOWN:
-                yield "", "", f"and {len(f) - SHOWN} more", *("",) * (first + 1)
+                examples.append(("", "", "", f"and {len(f) - SHOWN} more", ""))
+        columns = ["finding", "row", "id", "molecule", "detail"]
+        counted = pd.DataFrame(counts, columns=["finding", "rows", "what it is"])
+        return counted, pd.DataFrame(examples, columns=columns)[self._columns]
 
-    def _repr_html_(self) -> str:
-        counts = pd.DataFrame([(f.kind, len(f), f.meaning) for f in self.findings], columns=_COUNTED)
-        examples = pd.DataFrame(self._examples(), columns=["finding", "row", *self._columns])
-        with pd.option_context("display.max_colwidth", None):
-            tables = [frame.to_html(index=False, justify="left") for frame in (counts, examples)]
-        lines = escape("\n".join(self._lines()).strip())
-        return f"<p>{self._title()}</p>{tables[0]}" + f"<pre>{lines}</pre>" * bool(lines) + tables[1]
+    @property
+    def _columns(self) -> list[str]:
+        """Columns of the examples; ids that are row numbers again, from 0, would only confuse."""
+        numbered = all(str(id) == str(row) for row, id in enumerate(self.ids))
+        return ["finding", "row", *([] if numbered else ["id"]), "molecule", "detail"]
+
+
+def _grid(frame: pd.DataFrame) -> Any:
+    """A frame as a grid of ``rich``."""
+    from rich.table import Column, Table
+
+    columns = [Column(name, overflow="fold" if name in ("id", "molecule", "detail") else "ellipsis") for name in frame]
+    grid = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    for row in frame.itertuples(index=False):
+        grid.add_row(*map(str, row))
+    return grid
 
 
 def _cut(text: str, limit: int = 40) -> str:

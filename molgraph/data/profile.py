@@ -26,26 +26,26 @@ _STEP = 500
 class Profile:
     """What the values of one target look like; of classes, range, mean and deviation are NaN."""
 
-    target: str  # its name and kind
-    kind: Kind  # its name and kind
-    n: int  # rows with and without a value
-    missing: int  # rows with and without a value
-    low: float = float("nan")  # of the values
-    median: float = float("nan")  # of the values
-    high: float = float("nan")  # of the values
-    mean: float = float("nan")  # of the values
-    sd: float = float("nan")  # of the values
+    target: str  # its name
+    kind: Kind
+    n: int  # rows with a value
+    missing: int  # rows without one
+    low: float = float("nan")  # of the values, as the next four
+    median: float = float("nan")
+    high: float = float("nan")
+    mean: float = float("nan")
+    sd: float = float("nan")
     # counts in equal bins from low to high, as one line of blocks; of logarithms, over many decades
     histogram: str = ""
     classes: dict[str, int] = field(default_factory=dict)  # values of each class, by label
-    noise: float = float("nan")  # standard deviation of one measurement, by replicates, and its degrees of freedom
-    noise_df: int = 0  # standard deviation of one measurement, by replicates, and its degrees of freedom
+    noise: float = float("nan")  # standard deviation of one measurement, by replicates
+    noise_df: int = 0  # its degrees of freedom
     decades: float = 0.0  # log10 of the largest over the smallest value, where all are positive; else 0
 
     def lines(self) -> list[str]:
         """The profile in a few short lines."""
-        gone = f", {self.missing:,} missing" if self.missing else ""
-        lines = [f"{self.target} ({self.kind}): {self.n:,} values{gone}"]
+        missing = f", {self.missing:,} missing" if self.missing else ""
+        lines = [f"{self.target} ({self.kind}): {self.n:,} values{missing}"]
         if not self.n:
             return lines
         if self.classes:
@@ -67,24 +67,21 @@ def profile(target: Target, y: np.ndarray, molecule: np.ndarray) -> Profile:
     """Describe one target; rows of one molecule (-1: unreadable) have one number in ``molecule``.
 
     Example:
-        >>> made = profile(Target("y"), np.array([1.0, 2.0, 4.0, np.nan]), np.array([0, 0, 1, 2]))
-        >>> made.n, made.missing, made.median, round(made.noise, 3), made.noise_df
+        >>> p = profile(Target("y"), np.array([1.0, 2.0, 4.0, np.nan]), np.array([0, 0, 1, 2]))
+        >>> p.n, p.missing, p.median, round(p.noise, 3), p.noise_df
         (3, 1, 2.0, 0.707, 1)
     """
-    known = y[np.isfinite(y)]
-    n, missing = len(known), len(y) - len(known)
+    values = y[np.isfinite(y)]
+    start = (target.name, target.kind, len(values), len(y) - len(values))
     if target.kind in ("binary", "multiclass"):
         labels = target.classes or ("0", "1")
-        classes = {label: int((known == code).sum()) for code, label in enumerate(labels)}
-        return Profile(target.name, target.kind, n, missing, classes=classes)
-    if not n:
-        return Profile(target.name, target.kind, n, missing)
-    use = molecule >= 0
-    low, median, high, mean = map(float, (known.min(), np.median(known), known.max(), known.mean()))
-    sd = float(known.std(ddof=1)) if n > 1 else 0.0
-    noise, df = replicate_sd(molecule[use], y[use])
-    values = (low, median, high, mean, sd, draw(scaled(target, known)), dict[str, int](), noise, df)
-    return Profile(target.name, target.kind, n, missing, *values, decades_of(known))
+        return Profile(*start, classes={label: int((values == code).sum()) for code, label in enumerate(labels)})
+    if not len(values):
+        return Profile(*start)
+    summary = map(float, (values.min(), np.median(values), values.max(), values.mean()))
+    sd = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    noise, df = replicate_sd(molecule[molecule >= 0], y[molecule >= 0])
+    return Profile(*start, *summary, sd, draw(scaled(target, values)), {}, noise, df, decades_of(values))
 
 
 def draw(values: np.ndarray) -> str:
@@ -166,13 +163,13 @@ def similar_pairs(smiles: np.ndarray, rows: np.ndarray, seed: int = 0) -> Pairs:
         chosen = np.sort(generator(seed, "activity cliffs").choice(len(rows), CLIFF_MOLECULES, replace=False))
         smiles, rows = smiles[chosen], rows[chosen]
     table = BitTable(morgan(smiles.tolist()).x)
-    found = []
+    blocks = [np.empty((0, 3))]
     for start in range(0, len(rows), _STEP):
-        like = table.take(slice(start, start + _STEP)).similarity(table)
-        i, j = np.nonzero(like >= SIMILAR)
+        similarity = table.take(slice(start, start + _STEP)).similarity(table)
+        i, j = np.nonzero(similarity >= SIMILAR)
         above = i + start < j
-        found.append(np.stack([i[above] + start, j[above], like[i[above], j[above]]], axis=1))
-    pairs = np.concatenate(found) if found else np.empty((0, 3))
+        blocks.append(np.stack([i[above] + start, j[above], similarity[i[above], j[above]]], axis=1))
+    pairs = np.concatenate(blocks)
     first, second = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
     return Pairs(rows[first], rows[second], pairs[:, 2], len(rows))
 
@@ -181,8 +178,8 @@ def cliffs(target: Target, y: np.ndarray, pairs: Pairs) -> list[Cliff]:
     """Pairs whose values (float64 [rows]) lie two standard deviations apart, or whose classes differ; widest first."""
     y = scaled(target, y)
     apart = np.abs(y[pairs.first] - y[pairs.second])
-    known = y[np.isfinite(y)]
-    least = 0.5 if target.kind in ("binary", "multiclass") else APART * (known.std() if len(known) else np.inf)
+    values = y[np.isfinite(y)]
+    least = 0.5 if target.kind in ("binary", "multiclass") else APART * (values.std() if len(values) else np.inf)
     far = np.flatnonzero(apart > max(least, 0.0)) if least else np.arange(0)
     far = far[np.lexsort((pairs.first[far], -pairs.similarity[far], -apart[far]))]
     return [Cliff(int(pairs.first[k]), int(pairs.second[k]), float(pairs.similarity[k])) for k in far]

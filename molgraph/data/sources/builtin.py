@@ -16,7 +16,7 @@ from molgraph.data.table import Table, make_table
 SHUFFLE_SEED = 2321810
 
 
-def _found(folder: Path | None, *parts: str) -> Path:
+def _shipped(folder: Path | None, *parts: str) -> Path:
     path = None if folder is None else folder.joinpath(*parts)
     if path is None or not path.is_file():
         raise DataError(
@@ -41,8 +41,8 @@ def chembl2321810() -> Table:
         (1017, 'pActivity')
     """
     folder = contrib_dir()
-    molecules = _found(folder, "FreeWilson", "data", "CHEMBL2321810.smi")
-    activities = _found(folder, "FreeWilson", "data", "CHEMBL2321810_act.csv")
+    molecules = _shipped(folder, "FreeWilson", "data", "CHEMBL2321810.smi")
+    activities = _shipped(folder, "FreeWilson", "data", "CHEMBL2321810_act.csv")
     with activities.open(newline="", encoding="utf-8") as file:
         activity = {row["Name"]: float(row["Act"]) for row in csv.DictReader(file)}
     rows = [line.split() for line in molecules.read_text(encoding="utf-8").splitlines() if line.strip()]
@@ -63,7 +63,7 @@ def nci() -> Table:
         >>> len(nci())
         4999
     """
-    path = _found(data_dir(), "NCI", "first_5K.smi")
+    path = _shipped(data_dir(), "NCI", "first_5K.smi")
     rows = [line.split(None, 1) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     return make_table([row[0] for row in rows], ids=[row[1] for row in rows])
 

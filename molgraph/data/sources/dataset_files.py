@@ -44,8 +44,8 @@ def find(card: Card, edition: str = "raw") -> Found:
     """Find a dataset's files: in MOLGRAPH_DATA, in the cache, or by download."""
     sources = places(card, edition)
     for source in sources:
-        if (here := look(card, source)) is not None:
-            return here
+        if (files := look(card, source)) is not None:
+            return files
     for source in sources:
         if source.place == "url":
             try:
@@ -66,15 +66,11 @@ def places(card: Card, edition: str = "raw") -> list[Source]:
 def look(card: Card, source: Source) -> Found | None:
     """A place's files where they are on this machine, checked; nothing is downloaded."""
     word, files = _here(card, source)
+    again = "copy or download the file again; no board takes data that nobody has checked"
     if word == "cache":
-        files = cached(card, source) or {}
-    for role, path in files.items() if word in ("here", "deepchem") else ():
-        stated = source.sha256.get(role, UNVERIFIED)
-        if stated != UNVERIFIED and (found := sha256_of(path)) != stated:
-            raise MismatchError(
-                f"{path} is not the file of {card.name}'s card: its sha256 is {found}, the card has {stated}",
-                hint="copy or download the file again; no board takes data that nobody has checked",
-            )
+        again = f"remove {folder_of(card)} and fetch it again: molgraph data get {card.name}"
+    for role, path in files.items():
+        _check(card, source, role, path, hint=again, recorded=word == "cache")
     return Found(source, files, ORIGINS[word]) if word else None
 
 
@@ -144,26 +140,15 @@ def paths_of(card: Card, source: Source) -> dict[str, Path]:
     return {role: folder_of(card) / f"{role}-{name}" for role, name in names.items()}
 
 
-def cached(card: Card, source: Source) -> dict[str, Path] | None:
-    """The files of a place as they were downloaded, or None where one of them is missing."""
-    files = paths_of(card, source)
-    if not files or not all(path.is_file() for path in files.values()):
-        return None
-    for role, path in files.items():
-        hint = f"remove {path} and fetch it again: molgraph data get {card.name}"
-        _check(card, source, role, sha256_of(path), hint)
-    return files
-
-
 def fetch(card: Card, source: Source) -> dict[str, Path]:
     """Download the files of a place; hashes of the first time are recorded beside them, a later change is refused."""
     files = paths_of(card, source)
     for role, path in files.items():
         fresh = path.with_name(f"new-{path.name}")  # what is there stays until the new one is known to be the same
-        expected = source.sha256.get(role, UNVERIFIED).replace(UNVERIFIED, "")
-        came = download(source.files[role], fresh, sha256=expected, md5=source.md5.get(role, ""), label=card.name)
+        stated = source.sha256.get(role, UNVERIFIED).replace(UNVERIFIED, "")
+        download(source.files[role], fresh, sha256=stated, md5=source.md5.get(role, ""), label=card.name)
         try:
-            _check(card, source, role, came, f"remove {path.parent} to take the new file instead")
+            _check(card, source, role, fresh, hint=f"remove {path.parent} to take the new file instead", recorded=True)
         except DataError:
             fresh.unlink()
             raise
@@ -171,17 +156,18 @@ def fetch(card: Card, source: Source) -> dict[str, Path]:
     return files
 
 
-def _check(card: Card, source: Source, role: str, found: str, hint: str) -> None:
-    """Compare a file's sha256 with the card and with its first time, which this is where none is on record."""
-    name, record = paths_of(card, source)[role].name, _read(card)
-    noted = record["files"].get(name, {}).get("sha256", UNVERIFIED)
-    for expected, who in ((source.sha256.get(role, UNVERIFIED), "the card has"), (noted, "its first download had")):
-        if expected not in (UNVERIFIED, found):
-            words = f"{name} of {card.name} has changed: its sha256 is {found}, {who} {expected}"
-            raise MismatchError(words, hint=hint)
+def _check(card: Card, source: Source, role: str, path: Path, *, hint: str, recorded: bool) -> None:
+    """Compare a file's sha256 with the card and, where ``recorded``, with its first time, which may be now."""
+    digest, name = sha256_of(path), paths_of(card, source)[role].name
+    record = _read(card) if recorded else {"files": {name: {}}}
+    first = record["files"].get(name, {}).get("sha256", UNVERIFIED)
+    for stated, witness in ((source.sha256.get(role, UNVERIFIED), "the card"), (first, "its first download")):
+        if stated not in (UNVERIFIED, digest):
+            message = f"{path} is not the file of {card.name}: its sha256 is {digest}, {witness} has {stated}"
+            raise MismatchError(message, hint=hint)
     if name not in record["files"]:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        record["files"][name] = {"url": source.files[role], "sha256": found, "first": now}
+        record["files"][name] = {"url": source.files[role], "sha256": digest, "first": now}
         _write(card, record)
 
 

@@ -74,11 +74,11 @@ def download(url: str, path: Path, *, sha256: str = "", md5: str = "", label: st
         else:
             raise DownloadError(f"the connection to {urlsplit(url).netloc} keeps breaking", hint=_kept(part))
         came = sha256_of(part)
-        for name, stated, found in (("sha256", sha256, came), ("md5", md5, md5 and _digest(part, "md5"))):
-            if stated and stated != found:
+        for name, stated, digest in (("sha256", sha256, came), ("md5", md5, md5 and _digest(part, "md5"))):
+            if stated and stated != digest:
                 _forget(part)
                 raise MismatchError(
-                    f"{url} is not the file of the card: its {name} is {found}, expected {stated}",
+                    f"{url} is not the file of the card: its {name} is {digest}, expected {stated}",
                     hint="nothing was kept; the file changed at its address, or something stands between",
                 )
         os.replace(part, path)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import tarfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,9 +17,10 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import CellError, FormatError, MismatchError, TooLargeError
 from molgraph.base.table import EntityKind
 from molgraph.data.graph_values import Graph
-from molgraph.data.table import OK, Entities, Table
+from molgraph.data.table import OK, UNREADABLE, Entities, Table
 
 MAX_MEMBER_BYTES = 4 * 10**9
+DAMAGED = (OSError, EOFError, ValueError, LookupError, TypeError, RuntimeError, zipfile.BadZipFile, tarfile.TarError)
 
 
 def read_tu(path: Path, name: str, target: Target) -> Table:
@@ -26,7 +29,7 @@ def read_tu(path: Path, name: str, target: Target) -> Table:
     Edges are made unique and sorted; labels of nodes, edges and classes are numbered in the order of their values.
     """
     names = ("A", "graph_indicator", "graph_labels", "node_labels", "edge_labels", "node_attributes")
-    data = dict(zip(names, members(path, *(f"{name}_{each}.txt" for each in names), optional=3), strict=True))
+    data = dict(zip(names, members(path, *(f"{name}_{word}.txt" for word in names), optional=3), strict=True))
     edges = _numbers(data["A"], np.int64)
     graph_of, classes = _column(data["graph_indicator"]) - 1, _column(data["graph_labels"])
     n_graphs, n_nodes = len(classes), len(graph_of)
@@ -100,18 +103,35 @@ def classes_table(graphs: list[Graph], classes: np.ndarray, target: Target) -> T
     return plain_table({"graph": graphs}, (target,), codes)
 
 
+def column(kind: EntityKind, values: Any, name: str = "") -> Entities:
+    """An entity column of any values; named by its kind, if not otherwise, as molecules are ``smiles``."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return Entities(name or ("smiles" if kind == "molecule" else kind), kind, array)
+
+
 def plain_table(
-    columns: Mapping[EntityKind, Any], targets: tuple[Target, ...], y: np.ndarray, split: np.ndarray | None = None
+    columns: Mapping[EntityKind, Any] | Sequence[Entities],
+    targets: tuple[Target, ...],
+    y: np.ndarray,
+    split: np.ndarray | None = None,
+    reasons: np.ndarray | None = None,
 ) -> Table:
-    """A table of entity columns, one of each kind, without a gap; ids are row numbers."""
+    """A table of entity columns; ids are row numbers, and a row that has a reason cannot be read."""
     n = len(y)
-    entities = []
-    for kind, values in columns.items():
-        array = np.empty(n, dtype=object)
-        array[:] = values
-        entities.append(Entities("smiles" if kind == "molecule" else kind, kind, array))
-    ids, status, reason = np.array([str(i) for i in range(n)], object), np.full(n, OK, object), np.full(n, "", object)
-    return Table(ids, tuple(entities), status, reason, targets, y.reshape(n, -1).astype(np.float64), split=split)
+    entities = [column(*pair) for pair in columns.items()] if isinstance(columns, Mapping) else columns
+    reasons = np.full(n, "", object) if reasons is None else reasons
+    ids, status = np.array([str(i) for i in range(n)], object), np.where(reasons == "", OK, UNREADABLE).astype(object)
+    return Table(ids, tuple(entities), status, reasons, targets, y.reshape(n, -1).astype(np.float64), split=split)
+
+
+@contextmanager
+def reading(path: Path, *errors: type[Exception]) -> Iterator[None]:
+    """Raise ``FormatError`` for whatever shows that a file is damaged, a reader's own ``errors`` too."""
+    try:
+        yield
+    except (*DAMAGED, *errors) as error:
+        raise FormatError(f"{path.name} cannot be read: {error}", hint="copy or download it again") from None
 
 
 def members(path: Path, *names: str, optional: int = 0) -> list[bytes | None]:
@@ -119,24 +139,22 @@ def members(path: Path, *names: str, optional: int = 0) -> list[bytes | None]:
 
     The last ``optional`` of them may be missing.
     """
-    out: list[bytes | None] = []
-    try:
-        with zipfile.ZipFile(path) as archive:
-            infos = [one for one in archive.infolist() if not one.is_dir() and "__MACOSX" not in one.filename]
-            for i, name in enumerate(names):
-                found = [one for one in infos if PurePosixPath(one.filename).match(name)]
-                if not found and i >= len(names) - optional:
-                    out.append(None)
-                    continue
-                if len(found) != 1:
-                    raise FormatError(f"{path} has {len(found)} members named {name}, expected one")
-                with archive.open(found[0]) as stream:
-                    out.append(stream.read(MAX_MEMBER_BYTES + 1))
-                if len(out[-1] or b"") > MAX_MEMBER_BYTES:  # whatever size the archive states
-                    raise TooLargeError(f"{name} in {path} is larger than {MAX_MEMBER_BYTES:,} bytes")
-    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
-        raise FormatError(f"{path} cannot be read as a zip file: {error}", hint="download it again") from None
-    return out
+    contents: list[bytes | None] = []
+    with reading(path), zipfile.ZipFile(path) as archive:
+        infos = [info for info in archive.infolist() if not info.is_dir() and "__MACOSX" not in info.filename]
+        for i, name in enumerate(names):
+            matches = [info for info in infos if PurePosixPath(info.filename).match(name)]
+            if not matches and i >= len(names) - optional:
+                contents.append(None)
+                continue
+            if len(matches) != 1:
+                raise FormatError(f"{path} has {len(matches)} members named {name}, expected one")
+            with archive.open(matches[0]) as stream:
+                content = stream.read(MAX_MEMBER_BYTES + 1)
+            if len(content) > MAX_MEMBER_BYTES:  # whatever size the archive states
+                raise TooLargeError(f"{name} in {path} is larger than {MAX_MEMBER_BYTES:,} bytes")
+            contents.append(content)
+    return contents
 
 
 def _cut(edges: np.ndarray, counts: np.ndarray, arrays: Mapping[str, np.ndarray | None]) -> list[Graph]:

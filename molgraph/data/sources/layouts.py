@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import FormatError, MissingColumnError, RowIdError, ShapeError
+from molgraph.base.errors import MissingColumnError, RowIdError, ShapeError
 from molgraph.base.table import EntityKind
 from molgraph.data.cards import Card
 from molgraph.data.cells import Reading
@@ -23,7 +23,7 @@ from molgraph.data.log import log10
 from molgraph.data.npz_reader import load_arrays
 from molgraph.data.sources import builtin
 from molgraph.data.sources.dataset_files import Found
-from molgraph.data.sources.graph_files import members, plain_table, read_dgcnn, read_tu
+from molgraph.data.sources.graph_files import members, plain_table, read_dgcnn, read_tu, reading
 from molgraph.data.sources.pair_files import read_complexes, read_interactions
 from molgraph.data.table import Table, concatenate
 from molgraph.data.table_reader import read_rows
@@ -32,35 +32,35 @@ PARTS = ("valid", "test")
 NANOMOLAR = 1e9
 
 
-def read_layout(card: Card, found: Found) -> Table:
+def read_layout(card: Card, copy: Found) -> Table:
     """Read a dataset's files as the layout of their place says."""
-    return LAYOUTS[found.source.layout](card, found)
+    return LAYOUTS[copy.source.layout](card, copy)
 
 
-def _table(card: Card, found: Found) -> Table:
+def _table(card: Card, copy: Found) -> Table:
     """One table with a header (csv, csv.gz, parquet) or a list of SMILES; files of row numbers say its parts."""
-    table = _read(card, found, found.files["table"])
+    table = _read(card, copy, copy.files["table"])
     words = np.full(len(table), "train", dtype=object)
     for part in PARTS:
-        if part in found.files:
-            words[_row_numbers(found.files[part], len(table))] = part
-    return replace(table, split=words) if set(PARTS) & set(found.files) else table
+        if part in copy.files:
+            words[_row_numbers(copy.files[part], len(table))] = part
+    return replace(table, split=words) if set(PARTS) & set(copy.files) else table
 
 
-def _joined(card: Card, found: Found) -> Table:
+def _joined(card: Card, copy: Found) -> Table:
     """Several tables, one after another in the card's order; each file's role is its rows' part."""
-    return _in_parts({part: _read(card, found, path) for part, path in found.files.items()})
+    return _in_parts({part: _read(card, copy, path) for part, path in copy.files.items()})
 
 
-def _tdc(card: Card, found: Found) -> Table:
+def _tdc(card: Card, copy: Found) -> Table:
     """``train_val.csv`` and ``test.csv`` of one folder (``member``) in the zip of a TDC benchmark group.
 
     Huang et al. 2021, Therapeutics Data Commons, NeurIPS Datasets and Benchmarks.
     """
-    names = [f"{found.source.member}/{name}.csv" for name in ("train_val", "test")]
-    texts = [io.BytesIO(content or b"") for content in members(found.files["zip"], *names)]
+    names = [f"{copy.source.member}/{name}.csv" for name in ("train_val", "test")]
+    texts = [io.BytesIO(content or b"") for content in members(copy.files["zip"], *names)]
     frames = [pd.read_csv(text, dtype=str, keep_default_na=False) for text in texts]
-    return _in_parts({part: _read(card, found, each) for part, each in zip(("train", "test"), frames, strict=True)})
+    return _in_parts({part: _read(card, copy, frame) for part, frame in zip(("train", "test"), frames, strict=True)})
 
 
 def _in_parts(parts: Mapping[str, Table]) -> Table:
@@ -71,11 +71,11 @@ def _in_parts(parts: Mapping[str, Table]) -> Table:
     return replace(reduce(concatenate, tables), ids=ids, split=words)
 
 
-def _read(card: Card, found: Found, path: Path | pd.DataFrame) -> Table:
+def _read(card: Card, copy: Found, path: Path | pd.DataFrame) -> Table:
     """One file's molecules and targets; a target that stands in a column of another name is renamed."""
-    named = {t.name: replace(t, name=found.source.columns.get(t.name, t.name)) for t in card.targets}
-    smiles = found.source.smiles or card.smiles or None
-    columns: dict[str, Any] = {"smiles": smiles, "sequence": found.source.sequence or None}
+    named = {t.name: replace(t, name=copy.source.columns.get(t.name, t.name)) for t in card.targets}
+    smiles = copy.source.smiles or card.smiles or None
+    columns: dict[str, Any] = {"smiles": smiles, "sequence": copy.source.sequence or None}
     (rows,) = read_rows(path, Reading(), **columns, targets=tuple(named.values()) or None)
     # one published file has a line break inside each cell
     texts = np.array([text.strip("\r\n") for text in rows.table.smiles], dtype=object)
@@ -83,11 +83,8 @@ def _read(card: Card, found: Found, path: Path | pd.DataFrame) -> Table:
 
 
 def _row_numbers(path: Path, n: int) -> np.ndarray:
-    try:
-        rows = np.array(path.read_text(encoding="utf-8").split(), dtype=np.int64)
-    except ValueError as error:
-        raise FormatError(f"{path.name} is no list of row numbers: {error}", hint="download it again") from None
-    return _inside(rows, n, f"{path.name} names row")
+    with reading(path):
+        return _inside(path.read_text(encoding="utf-8").split(), n, f"{path.name} names row")
 
 
 def read_npz(path: Path, targets: tuple[Target, ...], columns: Mapping[str, str]) -> Table:
@@ -117,7 +114,7 @@ def read_coulomb(path: Path, targets: tuple[Target, ...]) -> Table:
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
 
-    try:
+    with reading(path, MatReadError):
         data = loadmat(path, variable_names=["X", "T"])
         matrices, y = data["X"], data["T"].astype(np.float32)
         edges = [np.argwhere(matrix) for matrix in matrices]
@@ -125,8 +122,6 @@ def read_coulomb(path: Path, targets: tuple[Target, ...]) -> Table:
             Graph(int(ends.max()) + 1, ends.astype(np.int32), edge_features=matrix[tuple(ends.T)][:, None])
             for matrix, ends in zip(matrices, edges, strict=True)
         ]
-    except (MatReadError, ValueError, KeyError, TypeError, OSError, NotImplementedError) as error:
-        raise FormatError(f"{path.name} cannot be read: {error}", hint="download it again") from None
     return plain_table({"graph": graphs}, targets, y)
 
 
@@ -168,34 +163,29 @@ def _inside(rows: Any, n: int, what: str) -> np.ndarray:
 
 
 def _json(path: Path) -> Any:
-    try:
+    with reading(path):
         return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise FormatError(f"{path.name} is not JSON: {error}", hint="download it again") from None
 
 
 def _matrix(path: Path) -> np.ndarray:
-    try:
-        text = path.read_text(encoding="utf-8")
-        return pd.read_csv(io.StringIO(text), sep=r"\s+", header=None, na_values=["nan"]).to_numpy(dtype=np.float64)
-    except (ValueError, pd.errors.ParserError) as error:
-        raise FormatError(f"{path.name} is no matrix: {error}", hint="download it again") from None
+    with reading(path):
+        return pd.read_csv(path, sep=r"\s+", header=None, na_values=["nan"]).to_numpy(dtype=np.float64)
 
 
 LAYOUTS: dict[str, Callable[[Card, Found], Table]] = {
     "table": _table,
     "joined": _joined,
     "tdc": _tdc,
-    "tu": lambda card, found: read_tu(found.files["zip"], found.source.member, card.targets[0]),
-    "dgcnn": lambda card, found: read_dgcnn(found.files["zip"], found.source.member, card.targets[0]),
-    "deepdta": lambda card, found: read_deepdta(
-        found.files, card.targets[0], molar="log10" in card.units[card.targets[0].name]
+    "tu": lambda card, copy: read_tu(copy.files["zip"], copy.source.member, card.targets[0]),
+    "dgcnn": lambda card, copy: read_dgcnn(copy.files["zip"], copy.source.member, card.targets[0]),
+    "deepdta": lambda card, copy: read_deepdta(
+        copy.files, card.targets[0], molar="log10" in card.units[card.targets[0].name]
     ),
-    "complexes": lambda card, found: read_complexes(
-        found.files, card.targets[0], found.source.columns.get(card.targets[0].name, card.targets[0].name)
+    "complexes": lambda card, copy: read_complexes(
+        copy.files, card.targets[0], copy.source.columns.get(card.targets[0].name, card.targets[0].name)
     ),
-    "interactions": lambda card, found: read_interactions(found.files, card.targets),
-    "npz": lambda card, found: read_npz(found.files["npz"], card.targets, found.source.columns),
-    "builtin": lambda card, found: builtin.load(found.source.files["table"]),
-    "coulomb": lambda card, found: read_coulomb(found.files["mat"], card.targets),
+    "interactions": lambda card, copy: read_interactions(copy.files, card.targets),
+    "npz": lambda card, copy: read_npz(copy.files["npz"], card.targets, copy.source.columns),
+    "builtin": lambda card, copy: builtin.load(copy.source.files["table"]),
+    "coulomb": lambda card, copy: read_coulomb(copy.files["mat"], card.targets),
 }

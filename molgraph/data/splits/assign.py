@@ -84,8 +84,8 @@ def _fill_gaps(counts: np.ndarray, part_of: np.ndarray, k: int) -> None:
             for g in np.flatnonzero(has[:, column]):
                 opened = int((has[g] & (groups[part_of[g]] == 1)).sum())
                 closed = int((has[g] & (groups[part] == 0)).sum())
-                found = (opened - closed, int(counts[g, 0]), int(g), int(part))
-                best = found if best is None else min(best, found)
+                move = (opened - closed, int(counts[g, 0]), int(g), int(part))
+                best = move if best is None else min(best, move)
         if best is None or best[0] >= 0:
             return
         _, _, moved, to = best

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from molgraph.base.errors import MissingOptionError
+from molgraph.base.printable import count
 from molgraph.data.splits.split import PARTS, Split
 from molgraph.data.table import Table
 
@@ -26,25 +29,27 @@ def one_class(table: Table, split: Split) -> dict[str, list[str]]:
         >>> one_class(t, split_table(t, "column", column=["train", "train", "test", "test"]))
         {'test': ['toxic']}
     """
-    found = {
-        part: [name for name, y in _labels(table, rows) if len(np.unique(y[np.isfinite(y)])) < 2]
-        for part in PARTS
-        if len(rows := getattr(split, part))
-    }
-    return {part: names for part, names in found.items() if names}
+    part_of = np.full(len(table), -1)
+    for number, part in enumerate(PARTS):
+        part_of[getattr(split, part)] = number
+    (targets,) = one_class_folds(table, np.arange(len(table)), part_of[None], PARTS)
+    return {part: targets[part] for part in PARTS if part in targets and len(getattr(split, part))}
 
 
-def one_class_folds(table: Table, rows: np.ndarray, parts: np.ndarray) -> list[dict[str, list[str]]]:
-    """``one_class`` of each fold's train and test parts; ``parts`` [k, m] has the part of each of the rows [m]."""
-    found: list[dict[str, list[str]]] = [{} for _ in parts]
-    for name, y in _labels(table, rows):
-        known = np.isfinite(y)
-        _, codes = np.unique(y[known], return_inverse=True)
-        for fold, part_of in zip(found, parts, strict=True):
-            for part, number in (("train", 0), ("test", 2)):
-                if np.count_nonzero(np.bincount(codes[part_of[known] == number])) < 2:
-                    fold.setdefault(part, []).append(name)
-    return found
+def one_class_folds(
+    table: Table, rows: np.ndarray, parts: np.ndarray, names: Sequence[str] = ("train", "test")
+) -> list[dict[str, list[str]]]:
+    """``one_class`` of each fold, for the parts ``names``; ``parts`` [k, m] has the part of each of the rows [m]."""
+    folds: list[dict[str, list[str]]] = [{} for _ in parts]
+    for target, y in _labels(table, rows):
+        measured = np.isfinite(y)
+        _, codes = np.unique(y[measured], return_inverse=True)
+        for fold, part_of in zip(folds, parts, strict=True):
+            for name in names:
+                of_part = codes[part_of[measured] == PARTS.index(name)]
+                if np.count_nonzero(np.bincount(of_part)) < 2:
+                    fold.setdefault(name, []).append(target)
+    return folds
 
 
 def hopeless(table: Table, rows: np.ndarray, group_of: np.ndarray, k: int) -> frozenset[str]:
@@ -52,13 +57,13 @@ def hopeless(table: Table, rows: np.ndarray, group_of: np.ndarray, k: int) -> fr
 
     A fold with two classes needs a row of any class but the commonest, and there must be k groups that have one.
     """
-    out = set()
+    targets = set()
     for name, y in _labels(table, rows):
-        known = np.isfinite(y)
-        others = [len(np.unique(group_of[known & (y != c)])) for c in np.unique(y[known])]
+        measured = np.isfinite(y)
+        others = [len(np.unique(group_of[measured & (y != c)])) for c in np.unique(y[measured])]
         if len(others) < 2 or min(others) < k:
-            out.add(name)
-    return frozenset(out)
+            targets.add(name)
+    return frozenset(targets)
 
 
 def class_counts(table: Table, rows: np.ndarray, group_of: np.ndarray) -> np.ndarray:
@@ -92,10 +97,10 @@ def few_of_a_class(table: Table, split: Split) -> list[str]:
         >>> few_of_a_class(t, split_table(t, "random/stratified", fractions=(0.5, 0.0, 0.5)))
         []
     """
-    whole, notes = _labels(table, np.arange(len(table))), []
+    labels, notes = _labels(table, np.arange(len(table))), []
     for part in PARTS:
         rows, few = getattr(split, part), []
-        for name, y in whole:
+        for name, y in labels:
             classes = np.unique(y[np.isfinite(y)])
             least = min((int((y[rows] == c).sum()) for c in classes), default=0)
             if len(classes) > 1 and least < FEW and len(rows):
@@ -103,7 +108,7 @@ def few_of_a_class(table: Table, split: Split) -> list[str]:
         if few:
             least, name = min(few)
             others = f" (fewer than {FEW}: {len(few)} targets)" if len(few) > 1 else ""
-            notes.append(f"{part} has {least} row{'s' * (least != 1)} of the rarer class of {name}{others}")
+            notes.append(f"{part} has {count(least, 'row')} of the rarer class of {name}{others}")
     family = split.splitter.split("/")[0]
     if notes and family in ("random", "scaffold") and not split.splitter.endswith("/stratified"):
         notes[-1] += f"; the split {family}/stratified gives each part its share"

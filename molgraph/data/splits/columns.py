@@ -45,18 +45,17 @@ def column_values(table: Table, column: Any) -> np.ndarray:
         if values.shape != (len(table),):
             raise ShapeError(f"the column has shape {values.shape}, expected ({len(table)},): one value a row")
         return values.astype(object) if values.dtype.kind in "US" else values
-    known: dict[str, np.ndarray] = {"id": table.ids} | {e.name: e.values for e in table.entities}
+    columns: dict[str, np.ndarray] = {"id": table.ids} | {e.name: e.values for e in table.entities}
     if table.features is not None:
-        known |= {name: table.features[:, j] for j, name in enumerate(table.feature_names)}
+        columns |= {name: table.features[:, j] for j, name in enumerate(table.feature_names)}
     if table.y is not None:
-        known |= {t.name: table.y[:, j] for j, t in enumerate(table.row_targets)}
+        columns |= {t.name: table.y[:, j] for j, t in enumerate(table.row_targets)}
     if table.split is not None:
-        known.setdefault("split", table.split)
-    if column not in known:
-        raise MissingColumnError(
-            f"the table has no column {column!r}", hint=nearest(column, known) + " (or read it with split=COLUMN)"
-        )
-    return known[column]
+        columns.setdefault("split", table.split)
+    if column not in columns:
+        hint = nearest(column, columns) + " (or read it with split=COLUMN)"
+        raise MissingColumnError(f"the table has no column {column!r}", hint=hint)
+    return columns[column]
 
 
 @register_split(
@@ -72,15 +71,14 @@ def split_by_time(task: Task) -> SplitParts:
     Numbers stay numbers; text is read as dates. Each cut falls between two times, at the place nearest to the
     fraction asked for.
     """
-    moments = _as_numbers(column_values(task.table, task.params["column"])[task.rows])
-    known = np.isfinite(moments)
-    left_out = dict.fromkeys(task.rows[~known].tolist(), "no time in this row")
-    rows, moments = task.rows[known], moments[known]
-    _, when, counts = np.unique(moments, return_inverse=True, return_counts=True)
+    times = _as_numbers(column_values(task.table, task.params["column"])[task.rows])
+    timed = np.isfinite(times)
+    left_out = dict.fromkeys(task.rows[~timed].tolist(), "no time in this row")
+    rows = task.rows[timed]
+    _, order, counts = np.unique(times[timed], return_inverse=True, return_counts=True)
     ends = offsets_of(counts)
-    wanted = np.cumsum(task.fractions)[:2] * len(rows)
-    first, second = (int(np.abs(ends - w).argmin()) for w in wanted)
-    return SplitParts.of(rows, (when >= first).astype(int) + (when >= max(first, second)), left_out)
+    first, second = (int(np.abs(ends - cut).argmin()) for cut in np.cumsum(task.fractions)[:2] * len(rows))
+    return SplitParts.of(rows, (order >= first).astype(int) + (order >= max(first, second)), left_out)
 
 
 @register_split(
@@ -129,26 +127,26 @@ def split_by_column(task: Task) -> SplitParts:
     words = _words(task)
     other = task.params["leave_out"]
     if other is not None and (not isinstance(other, str) or other.lower() not in words):
-        why = f"leave_out is {other!r}, which no row of the split column says"
-        raise UnknownNameError(why, hint="name one of its words")
+        message = f"leave_out is {other!r}, which no row of the split column says"
+        raise UnknownNameError(message, hint="name one of its words")
     words = ["" if other and word == other.lower() else word for word in words]
     folds = _fold_numbers(task, words)
     if folds is None:
         return parts_of_words(task, words, "the split column")
-    n, asked = int(folds.group_of.max()) + 1, task.params["fold"]
-    if asked is None and n < 3:
+    n, fold = int(folds.group_of.max()) + 1, task.params["fold"]
+    if fold is None and n < 3:
         raise FormatError(
             f"the split column holds nothing but {' and '.join(map(str, range(n)))}: folds, or marks of the test rows?",
             hint="write the words train and test; or ask for both folds: --folds 2 (folds = 2 in a benchmark)",
         )
-    tested = 0 if asked is None else asked
-    if type(tested) is not int or not 0 <= tested < n:
-        raise BadValueError(f"fold is {tested!r}, the split column holds the folds 0 to {n - 1}", hint="as in fold=0")
-    valid = (tested + 1) % n if n >= 3 else -1
-    logger.info("the split column holds the folds 0 to %d: fold %d is tested%s", n - 1, tested,
-                f", fold {valid} validates" if n >= 3 else "")  # fmt: skip
-    part_of = np.select([folds.group_of == tested, folds.group_of == valid], [2, 1], 0)
-    return replace(SplitParts.of(folds.rows, part_of, folds.left_out), told={"folds": n, "fold": tested})
+    fold = 0 if fold is None else fold
+    if type(fold) is not int or not 0 <= fold < n:
+        raise BadValueError(f"fold is {fold!r}, the split column holds the folds 0 to {n - 1}", hint="as in fold=0")
+    valid = (fold + 1) % n if n >= 3 else -1
+    validates = f", fold {valid} validates" if n >= 3 else ""
+    logger.info("the split column holds the folds 0 to %d: fold %d is tested%s", n - 1, fold, validates)
+    part_of = np.select([folds.group_of == fold, folds.group_of == valid], [2, 1], 0)
+    return replace(folds.parts(part_of), params={"folds": n, "fold": fold})
 
 
 def _words(task: Task) -> list[str]:
@@ -162,14 +160,15 @@ def _words(task: Task) -> list[str]:
 def _fold_numbers(task: Task, words: list[str]) -> Grouping | None:
     """The fold of each row; None where more than a few rows have another word than a whole number."""
     used = np.array([words[row] not in _NOT_USED for row in task.rows], dtype=bool)
-    found = pd.to_numeric(pd.Series([words[row] for row in task.rows[used]], dtype=object), errors="coerce").to_numpy()
-    whole = found % 1 == 0
+    texts = pd.Series([words[row] for row in task.rows[used]], dtype=object)
+    values = pd.to_numeric(texts, errors="coerce").to_numpy()
+    whole = values % 1 == 0
     if not whole.any() or not _few(~whole):
         return None
     used[used] = whole
-    numbers, fold_of = np.unique(found[whole].astype(np.int64), return_inverse=True)
+    numbers, fold_of = np.unique(values[whole].astype(np.int64), return_inverse=True)
     if numbers[0] != 0 or numbers[-1] != len(numbers) - 1:
-        shown = ", ".join(map(str, numbers[:SHOWN])) + ", ..." * (len(numbers) > SHOWN)
+        shown = ", ".join(map(str, numbers[:SHOWN])) + (", ..." if len(numbers) > SHOWN else "")
         hint = f"number them 0 to {len(numbers) - 1}, without gaps"
         raise FormatError(f"the split column holds the folds {shown}", hint=hint)
     left_out = dict.fromkeys(task.rows[~used].tolist(), "in no fold of the split column")
@@ -199,22 +198,18 @@ def _empty(values: np.ndarray) -> np.ndarray:
 def _as_numbers(values: np.ndarray) -> np.ndarray:
     """float64: numbers as they are, dates as seconds; NaN where there is none."""
     numbers = pd.to_numeric(pd.Series(values), errors="coerce")
-    given = ~_empty(values)
-    if _few(numbers[given].isna().to_numpy()) and not np.issubdtype(np.asarray(values).dtype, np.datetime64):
+    filled = ~_empty(values)
+    if _few(numbers[filled].isna().to_numpy()) and not np.issubdtype(np.asarray(values).dtype, np.datetime64):
         return numbers.to_numpy(np.float64)
-    texts = [str(v) for v in values[given]]
-    first = _day_first(texts)
-    dates = pd.to_datetime(pd.Series(values).where(given), errors="coerce", utc=True, format="mixed", dayfirst=first)
-    unread = given & dates.isna().to_numpy()
-    if not _few(unread[given]):
-        raise CellError(
-            f"{values[unread][0]!r} is neither a number nor a date",
-            hint="write dates as 2026-01-31 or times as numbers",
-        )
-    if short := next((str(v) for v in values[given & ~unread] if not re.search(r"\d{4}", str(v))), None):
-        raise CellError(f"{short!r} has no year of four digits", hint="write dates as 2026-01-31 or times as numbers")
-    seconds = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
-    return seconds.to_numpy(np.float64)
+    first = _day_first([str(v) for v in values[filled]])
+    dates = pd.to_datetime(pd.Series(values).where(filled), errors="coerce", utc=True, format="mixed", dayfirst=first)
+    unread = filled & dates.isna().to_numpy()
+    hint = "write dates as 2026-01-31 or times as numbers"
+    if not _few(unread[filled]):
+        raise CellError(f"{values[unread][0]!r} is neither a number nor a date", hint=hint)
+    if short := next((str(v) for v in values[filled & ~unread] if not re.search(r"\d{4}", str(v))), None):
+        raise CellError(f"{short!r} has no year of four digits", hint=hint)
+    return ((dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)).to_numpy(np.float64)
 
 
 def _day_first(texts: list[str]) -> bool:
@@ -227,12 +222,10 @@ def _day_first(texts: list[str]) -> bool:
         >>> _day_first(["13/01/2026", "02/03/2026"]), _day_first(["2026-01-31"]), _day_first(["01/31/2026"])
         (True, False, False)
     """
-    found = [m for text in texts if (m := re.match(r"\s*(\d{1,2})([-/.])(\d{1,2})\2\d{2,4}", text))]
-    day_first, month_first = any(int(m[1]) > 12 for m in found), any(int(m[3]) > 12 for m in found)
-    if day_first == month_first and any(m[1] != m[3] for m in found):
-        why = "both orders" if day_first else "no day after the 12th, so that their order is open"
-        raise FormatError(
-            f"dates such as {found[0].group().strip()} have {why}: day or month first?",
-            hint="write dates as 2026-01-31",
-        )
+    dates = [m for text in texts if (m := re.match(r"\s*(\d{1,2})([-/.])(\d{1,2})\2\d{2,4}", text))]
+    day_first, month_first = any(int(m[1]) > 12 for m in dates), any(int(m[3]) > 12 for m in dates)
+    if day_first == month_first and any(m[1] != m[3] for m in dates):
+        cause = "both orders" if day_first else "no day after the 12th, so that their order is open"
+        message = f"dates such as {dates[0].group().strip()} have {cause}: day or month first?"
+        raise FormatError(message, hint="write dates as 2026-01-31")
     return day_first

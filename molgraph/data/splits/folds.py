@@ -12,9 +12,9 @@ from molgraph.base.registry import get, names
 from molgraph.base.seeds import derive
 from molgraph.data.splits.assign import fill_evenly, fill_folds
 from molgraph.data.splits.classes import class_counts, hopeless, one_class_folds
-from molgraph.data.splits.make import freeze, usable_rows
+from molgraph.data.splits.make import begin, freeze
 from molgraph.data.splits.split import Split, row_contents
-from molgraph.data.splits.splitter import Splitter, Task, agreed
+from molgraph.data.splits.splitter import agreed
 from molgraph.data.table import Table
 
 MOST_DRAWS = 20  # drawing anew is cheap beside one model, but a target with too few positives never comes right
@@ -98,53 +98,47 @@ def repeated_kfold(
 
 
 def _folds(
-    table: Table, repeats: int | None, k: int, splitter: str, seed: int, with_valid: bool, params: dict[str, Any]
+    table: Table, repeats: int | None, k: int, name: str, seed: int, with_valid: bool, params: dict[str, Any]
 ) -> Iterator[Split]:
     """The folds of each repeat; ``repeats`` is None for plain folds, which are not numbered by repeat."""
-    splitter = params.pop("recipe", splitter)  # its former name
-    known: Splitter = get("split", splitter)
-    divide = known.group or known.own_folds
-    if divide is None:
-        able = [name for name in names("split") if get("split", name).group or get("split", name).own_folds]
-        raise UnsupportedError(f"the split {splitter!r} has no folds", hint="use one of " + ", ".join(able))
     if k < 2 + with_valid:
         raise BadValueError(f"k is {k}", hint=f"use {2 + with_valid} folds or more")
-    usable = usable_rows(table, known)
-    task = Task(table, usable.rows, (1 - 1 / k, 0.0, 1 / k), seed, known.settings(params))
-    grouping = divide(task)
-    sizes, group_of = grouping.sizes, grouping.group_of
-    n = min(map(len, sizes))
-    if known.own_folds and n != k:
+    splitter, task = begin(table, name, (1 - 1 / k, 0.0, 1 / k), seed, params)
+    group, drawn = splitter.own_folds or splitter.group, splitter.own_folds is None
+    if group is None:
+        able = [name for name in names("split") if get("split", name).group or get("split", name).own_folds]
+        raise UnsupportedError(f"the split {splitter.name!r} has no folds", hint="use one of " + ", ".join(able))
+    grouping = group(task)
+    group_of, n = grouping.group_of, min(map(len, grouping.sizes))
+    if not drawn and n != k:
         raise DataError(f"{k} folds were asked for, the split column holds {n}", hint=f"ask for {n}")
     if n < k:
-        raise EmptyError(
-            f"{k} folds need {k} groups, {splitter!r} finds {n} in {len(grouping.rows)} rows",
-            hint="use fewer folds" + (" or another splitter, such as 'random'" if splitter != "random" else ""),
-        )
-    if (repeats or 1) > 1 and known.own_folds:
+        hint = "use fewer folds" + ("" if splitter.name == "random" else " or another splitter, such as 'random'")
+        message = f"{k} folds need {k} groups, {splitter.name!r} finds {n} in {len(grouping.rows)} rows"
+        raise EmptyError(message, hint=hint)
+    if (repeats or 1) > 1 and not drawn:
         raise UnusedSettingError("folds of the table's own column are not drawn anew", hint="leave the repeats out")
-    counts = class_counts(table, grouping.rows, group_of) if known.stratified else None
+    counts = class_counts(table, grouping.rows, group_of) if splitter.stratified else None
 
     def draw(fold_seed: int) -> np.ndarray:
         """int8 [k, rows]: the part of each row in each fold."""
-        if known.own_folds:
-            return _parts(group_of, k, with_valid)
-        fold_of = fill_folds(sizes[0], k, fold_seed) if counts is None else fill_evenly(counts, [1 / k] * k, fold_seed)
-        parts = _parts(fold_of[group_of], k, with_valid)
-        if grouping.second is None:
-            return parts
-        second = fill_folds(sizes[1], k, derive(fold_seed, "second"))[grouping.second]
-        return agreed(parts, _parts(second, k, with_valid))
+        if not drawn:
+            folds = [group_of]
+        elif counts is not None:
+            folds = [fill_evenly(counts, [1 / k] * k, fold_seed)[group_of]]
+        else:
+            folds = grouping.fill(lambda sizes, its_seed: fill_folds(sizes, k, its_seed), fold_seed)
+        return agreed(*(_parts(fold_of, k, with_valid) for fold_of in folds))
 
     contents, lost = row_contents(table), hopeless(table, grouping.rows, group_of, k)
     for repeat in range(repeats or 1):
         fewest = draws = 0
-        while not draws or (fewest and draws < (1 if known.own_folds else MOST_DRAWS)):
-            found = draw(seed if draws == repeat == 0 else derive(seed, "repeat", repeat, "draw", draws))
-            told = one_class_folds(table, grouping.rows, found)
-            bad = sum(len(set(targets) - lost) for fold in told for targets in fold.values())
-            if not draws or bad < fewest:
-                fewest, parts, marks = bad, found, told
+        while not draws or (fewest and draws < (MOST_DRAWS if drawn else 1)):
+            trial = draw(seed if draws == repeat == 0 else derive(seed, "repeat", repeat, "draw", draws))
+            lonely = one_class_folds(table, grouping.rows, trial)
+            faults = sum(len(set(targets) - lost) for fold in lonely for targets in fold.values())
+            if not draws or faults < fewest:
+                fewest, parts, marks = faults, trial, lonely
             draws += 1
         # One draw without a mark is told only where repeats are asked for: hashes of plain folds stay what they were.
         numbered = {} if repeats is None else {"repeat": repeat}
@@ -152,8 +146,9 @@ def _folds(
         for fold in range(k):
             extra: dict[str, Any] = {"k": k, "fold": fold, **numbered}
             if marks[fold]:
-                extra["one_class"] = {part: ", ".join(found) for part, found in marks[fold].items()}
-            yield freeze(task, known, usable, grouping.parts(parts[fold]), sum(map(len, sizes)), extra, contents)
+                extra["one_class"] = {part: ", ".join(targets) for part, targets in marks[fold].items()}
+            n_groups = sum(map(len, grouping.sizes))
+            yield freeze(task, splitter, grouping.parts(parts[fold]), n_groups, extra, contents)
 
 
 def _parts(fold_of: np.ndarray, k: int, with_valid: bool) -> np.ndarray:

@@ -43,8 +43,9 @@ def group_randomly(task: Task) -> Grouping:
     """
     if [e.kind for e in task.table.entities] == ["molecule"]:
         return group_by_parent(task)[0]
-    values = [(e.kind, e.values[task.rows]) for e in task.table.entities]
-    columns = [reaction_keys(own) if kind == "reaction" else own for kind, own in values]
+    columns = [
+        reaction_keys(e.values[task.rows]) if e.kind == "reaction" else e.values[task.rows] for e in task.table.entities
+    ]
     keys = [
         tuple(v if isinstance(v, str) else geometry_key(v) or id(v) for v in row) for row in zip(*columns, strict=True)
     ]
@@ -83,9 +84,9 @@ def group_by_row(task: Task) -> Grouping:
 def group_by_scaffold(task: Task, generic: bool = False) -> Grouping:
     """Group rows by the scaffold of the stereo-free parent; an acyclic molecule has none and is a group of its own."""
     forms, parents = group_by_parent(task)
-    found = scaffolds(parents, generic=generic)
-    keys = np.array([key or f"acyclic {parent}" for key, parent in zip(found.values, parents, strict=True)], object)
-    reasons = found.reasons[forms.group_of]  # of a parent whose scaffold takes too long
+    murcko = scaffolds(parents, generic=generic)
+    keys = np.array([key or f"acyclic {parent}" for key, parent in zip(murcko.values, parents, strict=True)], object)
+    reasons = murcko.reasons[forms.group_of]  # of a parent whose scaffold takes too long
     use = reasons == ""
     left_out = {**forms.left_out, **reasons_by_row(forms.rows, reasons)}
     return Grouping(forms.rows[use], number(keys[forms.group_of[use]]), left_out)
@@ -123,11 +124,7 @@ def group_by_cluster(task: Task) -> Grouping:
     Settings: ``similarity``, least Tanimoto similarity to the cluster's centre; ``radius`` and ``n_bits`` of the
     fingerprint. Members resemble their centre; two molecules of different clusters may still resemble each other.
     """
-    similarity, radius, n_bits = (
-        float(task.params["similarity"]),
-        int(task.params["radius"]),
-        int(task.params["n_bits"]),
-    )
+    similarity, radius, n_bits = (task.params[name] for name in ("similarity", "radius", "n_bits"))
     if not 0 < similarity <= 1:
         raise BadValueError(f"similarity is {similarity}", hint="give more than 0 and up to 1, such as 0.4")
     if n_bits % 8 or not 8 <= n_bits <= MOST_BITS:

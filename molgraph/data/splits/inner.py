@@ -29,8 +29,8 @@ def inner_splitter(outer: Split) -> str:
         return SCAFFOLDS
     if "inner" in outer.params:
         return str(outer.params["inner"])
-    known: Splitter = get("split", outer.splitter)
-    return RANDOM if known.group is None or "column" in known.params else outer.splitter
+    splitter: Splitter = get("split", outer.splitter)
+    return RANDOM if splitter.group is None or "column" in splitter.params else outer.splitter
 
 
 def inner_splits(
@@ -50,8 +50,8 @@ def inner_splits(
         DataError: too few rows.
     """
     name = inner_splitter(outer)
-    own = {key: value for key, value in outer.params.items() if key in get("split", name).params}
-    for splitter, params in ((name, own), (RANDOM, {})):
+    settings = {key: value for key, value in outer.params.items() if key in get("split", name).params}
+    for splitter, params in ((name, settings), (RANDOM, {})):
         try:
             if share is None:
                 return kfold(train, folds or 2, splitter, seed, with_valid=False, **params)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,20 +13,10 @@ import numpy as np
 from molgraph.base.errors import BadValueError, EmptyError
 from molgraph.base.parts import read_part
 from molgraph.base.registry import get
-from molgraph.base.seeds import derive
 from molgraph.chem.identity import molecule_keys
 from molgraph.data.splits.assign import fill_evenly, fill_parts
 from molgraph.data.splits.classes import class_counts
-from molgraph.data.splits.split import (
-    PARTS,
-    LeftOut,
-    Split,
-    check_parts,
-    digests_of,
-    row_contents,
-    rows_hash,
-    split_hash,
-)
+from molgraph.data.splits.split import PARTS, LeftOut, Split, check_parts
 from molgraph.data.splits.splitter import Grouping, SplitParts, Splitter, Task, agreed
 from molgraph.data.splits.structures import find_leaks, reasons_by_row
 from molgraph.data.table import Table
@@ -67,39 +57,48 @@ def split_table(
         >>> split.left_out[0].row
         5
     """
-    splitter = params.pop("recipe", splitter)  # its former name
-    part = read_part(splitter, "split")
-    splitter, params = part.name, {**part.settings, **params}
-    known: Splitter = get("split", splitter)
-    fractions = _checked(fractions)
-    if known.reproduces and not 0 <= int(seed) < 2**32:
-        raise BadValueError(f"seed is {seed}, {splitter!r} takes 0 to {2**32 - 1}", hint="as in seed 0")
-    usable = usable_rows(table, known)
-    task = Task(table, usable.rows, fractions, int(seed), known.settings(params))
-    n_groups: int | None = None
-    n_rows = len(task.rows)
+    known, task = begin(table, splitter, _checked(fractions), seed, params)
+    groups, n_rows = None, len(task.rows)
     if known.group is not None:
         grouping = known.group(task)
         if not len(grouping.rows):
-            row, why = next(iter(grouping.left_out.items()))
-            raise EmptyError(f"the split {known.name!r} can use none of {len(task.rows)} rows; row {row + 1}: {why}")
-        parts, n_groups = _fill(grouping, known, task), sum(map(len, grouping.sizes))
-        n_rows = len(grouping.rows)
+            row, reason = next(iter(grouping.left_out.items()))
+            raise EmptyError(f"the split {known.name!r} can use none of {n_rows} rows; row {row + 1}: {reason}")
+        parts, groups, n_rows = _fill(grouping, known, task), sum(map(len, grouping.sizes)), len(grouping.rows)
     elif known.partition is not None:
         parts = known.partition(task)
-    check_parts([getattr(parts, name) for name in PARTS], len(table), f"the split {splitter!r}")
-    asked = fractions if known.uses_fractions else (1.0, 0.0, fractions[2])
+    check_parts([getattr(parts, name) for name in PARTS], len(table), f"the split {known.name!r}")
+    asked = task.fractions if known.uses_fractions else (1.0, 0.0, task.fractions[2])
     for name, fraction in zip(PARTS, asked, strict=True):
         if fraction > 0 and not len(getattr(parts, name)):
+            whole = "" if groups is None else f" in {groups} groups that stay whole"
             raise EmptyError(
-                f"the split {splitter!r} would leave {name} empty: {n_rows} usable rows"
-                + ("" if n_groups is None else f" in {n_groups} groups that stay whole"),
-                hint=_advice(name, asked, known.name, n_rows if n_groups is None else n_groups) + _of_frames(table),
+                f"the split {known.name!r} would leave {name} empty: {n_rows} usable rows{whole}",
+                hint=_advice(name, asked, known.name, groups or n_rows, table),
             )
-    split = freeze(task, known, usable, parts, n_groups, parts.told)
+    split = freeze(task, known, parts, groups, parts.params)
     if known.reproduces and split.leaks and not quiet:
         print(split.text(n_leaks=20), file=sys.stderr)
     return split
+
+
+def begin(
+    table: Table, name: str, fractions: tuple[float, float, float], seed: int, params: Mapping[str, Any]
+) -> tuple[Splitter, Task]:
+    """The splitter that a name such as ``cluster/butina(radius=3)`` stands for, and its task.
+
+    Raises:
+        UsageError: an unknown splitter or setting, or a seed that it cannot take.
+        EmptyError: no row can be used.
+    """
+    params = dict(params)
+    part = read_part(params.pop("recipe", name), "split")  # its former keyword
+    splitter: Splitter = get("split", part.name)
+    if splitter.reproduces and not 0 <= int(seed) < 2**32:
+        raise BadValueError(f"seed is {seed}, {part.name!r} takes 0 to {2**32 - 1}", hint="as in seed 0")
+    settings = splitter.settings({**part.settings, **params})
+    rows, left_out, parents = usable_rows(table, splitter)
+    return splitter, Task(table, rows, fractions, int(seed), settings, left_out, parents)
 
 
 def fewest_rows(fractions: Sequence[float]) -> int:
@@ -116,23 +115,19 @@ def fewest_rows(fractions: Sequence[float]) -> int:
     return int(sizes[~enough].max(initial=0)) + 1
 
 
-def _of_frames(table: Table) -> str:
-    """The way out of a table of one molecule in many geometries."""
-    shapes = any(entity.kind == "geometry" for entity in table.entities)
-    return "; frames of a trajectory are divided by random/frames" if shapes else ""
-
-
-def _advice(name: str, fractions: tuple[float, float, float], splitter: str, n_groups: int) -> str:
+def _advice(name: str, fractions: tuple[float, float, float], splitter: str, n_groups: int, table: Table) -> str:
     """How to have the part ``name``, or to go without it."""
     fewest = fewest_rows(fractions)
-    more = f"give at least {fewest} distinct molecules" if n_groups < fewest else "give more distinct rows"
-    other = "" if splitter == "random" else ", or the splitter 'random'"
-    if name == "train":
-        return more + other
-    rest = dict(zip(PARTS, fractions, strict=True)) | {name: 0.0}
-    rest["train"] = 1 - rest["valid"] - rest["test"]
-    without = ",".join(f"{rest[part]:g}" for part in PARTS)
-    return f"{more}{other}; or go without a {name} part: fractions {without} (--fractions {without} at the shell)"
+    advice = f"give at least {fewest} distinct molecules" if n_groups < fewest else "give more distinct rows"
+    advice += "" if splitter == "random" else ", or the splitter 'random'"
+    if name != "train":
+        rest = dict(zip(PARTS, fractions, strict=True)) | {name: 0.0}
+        rest["train"] = 1 - rest["valid"] - rest["test"]
+        without = ",".join(f"{rest[part]:g}" for part in PARTS)
+        advice += f"; or go without a {name} part: fractions {without} (--fractions {without} at the shell)"
+    if any(entity.kind == "geometry" for entity in table.entities):  # one molecule in many geometries
+        advice += "; frames of a trajectory are divided by random/frames"
+    return advice
 
 
 def _checked(fractions: Any) -> tuple[float, float, float]:
@@ -146,17 +141,12 @@ def _checked(fractions: Any) -> tuple[float, float, float]:
     return values[0], values[1], values[2]
 
 
-@dataclass(frozen=True)
-class Usable:
-    """Rows that a splitter may use, why the others may not, and stereo-free parents where a leak is possible."""
+def usable_rows(table: Table, splitter: Splitter) -> tuple[np.ndarray, dict[int, str], np.ndarray | None]:
+    """The rows that a splitter may use, why the others may not, and stereo-free parents where a leak is possible.
 
-    rows: np.ndarray
-    left_out: dict[int, str]
-    parents: np.ndarray | None
-
-
-def usable_rows(table: Table, splitter: Splitter) -> Usable:
-    """The rows that a splitter may use; a table of none raises ``EmptyError``."""
+    Raises:
+        EmptyError: there are none.
+    """
     left_out = {int(i): str(table.reason[i]) or str(table.status[i]) for i in np.flatnonzero(~table.ok)}
     rows, parents = np.flatnonzero(table.ok), None
     # A splitter that groups reads every molecule itself; for the others it is done here, and used again for leaks.
@@ -169,48 +159,30 @@ def usable_rows(table: Table, splitter: Splitter) -> Usable:
     if not len(rows):
         first = f"; row 1: {left_out[0]}" if 0 in left_out else ""
         raise EmptyError(f"none of the table's {len(table)} rows can be used{first}", hint="look at their reasons")
-    return Usable(rows, left_out, parents)
+    return rows, left_out, parents
 
 
 def _fill(grouping: Grouping, splitter: Splitter, task: Task) -> SplitParts:
+    """The parts, filled with whole groups."""
     if splitter.stratified:
         counts = class_counts(task.table, grouping.rows, grouping.group_of)
         return grouping.parts(fill_evenly(counts, task.fractions, task.seed)[grouping.group_of])
-    sizes, *others = grouping.sizes
-    part_of = fill_parts(sizes, task.fractions, task.seed, balanced=splitter.balanced)[grouping.group_of]
-    for other in others:
-        second = fill_parts(other, task.fractions, derive(task.seed, "second"), balanced=splitter.balanced)
-        part_of = agreed(part_of, second[grouping.second])
-    return grouping.parts(part_of)
+    fill = partial(fill_parts, fractions=task.fractions, balanced=splitter.balanced)
+    return grouping.parts(agreed(*grouping.fill(lambda sizes, seed: fill(sizes, seed=seed), task.seed)))
 
 
 def freeze(
     task: Task,
     splitter: Splitter,
-    usable: Usable,
     parts: SplitParts,
-    n_groups: int | None,
+    groups: int | None,
     extra: Mapping[str, Any],
     contents: Sequence[str] | None = None,
 ) -> Split:
     """Parts as a split with its hash and leaks; ``contents`` are the table's ``row_contents`` where they are known."""
-    table, contents = task.table, row_contents(task.table) if contents is None else contents
     arrays = {name: np.sort(np.asarray(getattr(parts, name), dtype=np.int64)) for name in PARTS}
     plain = {k: v for k, v in task.params.items() if k not in splitter.sources and isinstance(v, str | int | float)}
-    params = plain | dict(extra)
-    settings = {"recipe": splitter.name, "seed": task.seed, "fractions": list(task.fractions), "params": params}
-    left_out = tuple(LeftOut(row, why) for row, why in sorted({**usable.left_out, **parts.left_out}.items()))
-    return Split(
-        **arrays,
-        splitter=splitter.name,
-        seed=task.seed,
-        fractions=task.fractions,
-        n_rows=len(table),
-        params=params,
-        content=rows_hash(contents),
-        digests=digests_of(contents),
-        hash=split_hash(contents, arrays, settings),
-        leaks=() if splitter.grouped else find_leaks(table, arrays["train"], arrays["test"], usable.parents),
-        left_out=left_out,
-        groups=n_groups,
-    )
+    leaks = () if splitter.grouped else find_leaks(task.table, arrays["train"], arrays["test"], task.parents)
+    left_out = tuple(LeftOut(*item) for item in sorted({**task.left_out, **parts.left_out}.items()))
+    settings = (splitter.name, task.seed, task.fractions, plain | dict(extra))
+    return Split.of(task.table, arrays, *settings, contents, leaks=leaks, left_out=left_out, groups=groups)

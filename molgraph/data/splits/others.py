@@ -9,50 +9,39 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from math import floor
 from random import Random
-from typing import NamedTuple
 
 import numpy as np
 
 from molgraph.base.errors import BadValueError, MissingOptionError, UnknownNameError, nearest
 from molgraph.chem.scaffold import scaffolds
-from molgraph.data.splits.splitter import SplitParts, Task, number, register_split
+from molgraph.data.splits.splitter import Grouping, SplitParts, Task, number, register_split
 from molgraph.data.splits.structures import reasons_by_row
 
 TEN = 10  # rows that DeepChem's stratified splitter deals at a time
 _scaffold_splitter = partial(register_split, "partition", reads=True, reproduces=True)
 
 
-class _Scaffolds(NamedTuple):
-    """Rows that can be read, the scaffold of each (numbered by first appearance), and what was left out."""
+def _group(task: Task, **options: bool) -> Grouping:
+    """Rows that can be read by their scaffolds, as the owners write them."""
+    keys = scaffolds(task.table.smiles[task.rows], **options)
+    use = keys.reasons == ""
+    return Grouping(task.rows[use], number(keys.values[use]), reasons_by_row(task.rows, keys.reasons))
 
-    rows: np.ndarray
-    scaffold_of: np.ndarray
-    left_out: Mapping[int, str]
 
-    @classmethod
-    def of(cls, task: Task, *, unmap: bool = False, chiral: bool = False) -> _Scaffolds:
-        keys = scaffolds(task.table.smiles[task.rows], unmap=unmap, chiral=chiral)
-        use = keys.reasons == ""
-        return cls(task.rows[use], number(keys.values[use]), reasons_by_row(task.rows, keys.reasons))
+def _fill(grouping: Grouping, order: Iterable[int], rule: Callable[[list[int], int], int]) -> SplitParts:
+    """The parts, filled scaffold by scaffold; ``rule`` gives the part from the rows of each part and the scaffold's."""
+    (sizes,), filled = grouping.sizes, [0, 0, 0]
+    part_of = np.empty(len(sizes), dtype=np.int64)
+    for scaffold in order:
+        size = int(sizes[scaffold])
+        part_of[scaffold] = part = rule(filled, size)
+        filled[part] += size
+    return grouping.parts(part_of[grouping.group_of])
 
-    def sizes(self) -> np.ndarray:
-        """Rows of each scaffold."""
-        return np.bincount(self.scaffold_of)
 
-    def parts(self, order: Iterable[int], rule: Callable[[list[int], int], int]) -> SplitParts:
-        """The parts (0 train, 1 valid, 2 test), filled scaffold by scaffold.
-
-        Args:
-            order: the scaffolds.
-            rule: the part of the next one, from the rows that each part has and the scaffold's own.
-        """
-        sizes, filled = self.sizes(), [0, 0, 0]
-        part_of = np.empty(len(sizes), dtype=np.int64)
-        for g in order:
-            size = int(sizes[g])
-            part_of[g] = part = rule(filled, size)
-            filled[part] += size
-        return SplitParts.of(self.rows, part_of[self.scaffold_of], self.left_out)
+def _first_with_room(rooms: Mapping[int, float], last: int) -> Callable[[list[int], int], int]:
+    """The rule of the first part that a scaffold fits in, else ``last``."""
+    return lambda filled, size: next((part for part, room in rooms.items() if filled[part] + size <= room), last)
 
 
 @_scaffold_splitter(
@@ -68,14 +57,14 @@ def split_like_deepchem(task: Task, chiral: bool = False) -> SplitParts:
     that cannot be read do not count: the loaders there, such as ``load_bbbp``, drop them before they split. The seed
     plays no part.
     """
-    found = _Scaffolds.of(task, chiral=chiral)
-    n, sizes = len(found.rows), found.sizes()
+    groups = _group(task, chiral=chiral)
+    n, (sizes,) = len(groups.rows), groups.sizes
     train, valid = task.fractions[0] * n, (task.fractions[0] + task.fractions[1]) * n
 
     def rule(filled: list[int], size: int) -> int:
         return 0 if filled[0] + size <= train else 2 if filled[0] + filled[1] + size > valid else 1
 
-    return found.parts(np.lexsort((np.arange(len(sizes)), sizes))[::-1].tolist(), rule)
+    return _fill(groups, np.lexsort((np.arange(len(sizes)), sizes))[::-1].tolist(), rule)
 
 
 @_scaffold_splitter(
@@ -105,7 +94,7 @@ def split_like_chemprop(task: Task) -> SplitParts:
     Scaffolds that fit into the smaller part are shuffled by the seed, larger ones follow from small to large; each
     goes to test where it fits, then to valid, else to train. All acyclic molecules are one scaffold there.
     """
-    found = _Scaffolds.of(task, unmap=True)
+    groups = _group(task, unmap=True)
     train, valid, test = task.fractions
     first, second = 2, 1
     if test == 0.0:
@@ -113,19 +102,15 @@ def split_like_chemprop(task: Task) -> SplitParts:
     whole = train + test + valid
     if whole != 1.0:  # as there: valid keeps its fraction
         train, test = (train / whole, test / whole) if valid else (train / whole, 1.0 - train / whole)
-    n_train, n_valid, n_test = (floor(len(found.rows) * f) for f in (train, valid, test))
+    n_train, n_valid, n_test = (floor(len(groups.rows) * f) for f in (train, valid, test))
     shuffled_up_to = min(n_test, n_valid) if valid else min(n_train, n_test)
-    sizes = found.sizes()
-    by_size = np.argsort(sizes, kind="stable")
-    small, large = (each.tolist() for each in np.split(by_size, [(sizes <= shuffled_up_to).sum()]))
+    (sizes,) = groups.sizes
+    by_size = np.argsort(sizes, kind="stable").tolist()
+    n_small = (sizes <= shuffled_up_to).sum()
+    small, large = by_size[:n_small], by_size[n_small:]
     np.random.default_rng(seed=task.seed).shuffle(small)
-
-    def rule(filled: list[int], size: int) -> int:
-        if task.fractions[0] == 1.0:
-            return 0
-        return first if filled[first] + size <= n_test else second if filled[second] + size <= n_valid else 0
-
-    return found.parts([*small, *large], rule)
+    rooms = {} if task.fractions[0] == 1.0 else {first: n_test, second: n_valid}
+    return _fill(groups, [*small, *large], _first_with_room(rooms, last=0))
 
 
 @_scaffold_splitter(
@@ -140,9 +125,8 @@ def split_like_chemprop1(task: Task) -> SplitParts:
     Scaffolds of more rows than half of valid or of test come first, then the others, both shuffled by the seed;
     each goes to train where it fits, then to valid, else to test. Targets of the parts are fractions of a row there.
     """
-    found = _Scaffolds.of(task)
-    n_train, n_valid, n_test = (f * len(found.rows) for f in task.fractions)
-    return _large_then_small(found, n_train, n_valid, n_test, task.seed)
+    groups = _group(task)
+    return _large_then_small(groups, *(f * len(groups.rows) for f in task.fractions), task.seed)
 
 
 @_scaffold_splitter(
@@ -157,28 +141,23 @@ def split_like_tdc(task: Task) -> SplitParts:
     The targets of train and valid are rounded down and test has the rest. Without a test fraction whatever does not
     fit into train is valid. Their leaderboards ask for 0.7, 0.1, 0.2.
     """
-    found = _Scaffolds.of(task)
-    n = len(found.rows)
+    groups = _group(task)
+    n = len(groups.rows)
     n_train, n_valid = int(n * task.fractions[0]), int(n * task.fractions[1])
-    return _large_then_small(
-        found, n_train, n_valid, n - n_train - n_valid, task.seed, last=1 if task.fractions[2] == 0 else 2
-    )
+    last = 1 if task.fractions[2] == 0 else 2
+    return _large_then_small(groups, n_train, n_valid, n - n_train - n_valid, task.seed, last)
 
 
 def _large_then_small(
-    found: _Scaffolds, n_train: float, n_valid: float, n_test: float, seed: int, last: int = 2
+    groups: Grouping, n_train: float, n_valid: float, n_test: float, seed: int, last: int = 2
 ) -> SplitParts:
     """Scaffolds of more rows than half a part, then the others, each shuffled; what does not fit goes to ``last``."""
-    large = found.sizes() > min(n_valid, n_test) / 2
+    large = groups.sizes[0] > min(n_valid, n_test) / 2
     order, shuffled = [], Random(seed)  # their generator, whose shuffles depend on how many there are and on the seed
     for chosen in (np.flatnonzero(large).tolist(), np.flatnonzero(~large).tolist()):
         shuffled.shuffle(chosen)
         order += chosen
-
-    def rule(filled: list[int], size: int) -> int:
-        return 0 if filled[0] + size <= n_train else 1 if filled[1] + size <= n_valid else last
-
-    return found.parts(order, rule)
+    return _fill(groups, order, _first_with_room({0: n_train, 1: n_valid}, last))
 
 
 @register_split(
@@ -199,15 +178,12 @@ def split_by_value(task: Task) -> SplitParts:
     """
     tenths = np.rint(TEN * np.array(task.fractions)).astype(int)
     if not np.allclose(TEN * np.array(task.fractions), tenths, rtol=0, atol=1e-6):
-        raise BadValueError(
-            f"'stratified/deepchem' deals ten rows at a time, and {list(task.fractions)} are no tenths",
-            hint="give tenths, such as 0.8, 0.1, 0.1",
-        )
+        message = f"'stratified/deepchem' deals ten rows at a time, and {list(task.fractions)} are no tenths"
+        raise BadValueError(message, hint="give tenths, such as 0.8, 0.1, 0.1")
     names = [t.name for t in task.table.row_targets]
     if not names or task.table.y is None:
-        raise MissingOptionError(
-            "'stratified/deepchem' needs a target to sort by", hint="name one: --target COLUMN, targets=[COLUMN]"
-        )
+        hint = "name one: --target COLUMN, targets=[COLUMN]"
+        raise MissingOptionError("'stratified/deepchem' needs a target to sort by", hint=hint)
     target = task.params["target"] or names[0]
     if target not in names:
         raise UnknownNameError(f"the table has no target {target!r}", hint=nearest(str(target), names))

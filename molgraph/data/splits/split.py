@@ -87,6 +87,33 @@ class Split:
     left_out: tuple[LeftOut, ...] = ()
     groups: int | None = None
 
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        parts: Mapping[str, np.ndarray],
+        splitter: str,
+        seed: int,
+        fractions: tuple[float, ...],
+        params: Mapping[str, Any],
+        contents: Sequence[str] | None = None,
+        **fields: Any,
+    ) -> Split:
+        """The split of a table by the rows of its parts, with hashes of both.
+
+        Args:
+            table: all rows.
+            parts: int64, the rows of ``train``, ``valid`` and ``test``.
+            splitter: its name; ``seed``, ``fractions`` and ``params`` are its settings.
+            contents: the table's ``row_contents`` where they are known.
+            fields: the other fields of a split.
+        """
+        contents = row_contents(table) if contents is None else contents
+        settings = {"recipe": splitter, "seed": seed, "fractions": list(fractions), "params": params}
+        fields |= {"content": rows_hash(contents), "digests": digests_of(contents)}
+        fields |= {"hash": split_hash(contents, parts, settings)}
+        return cls(*(parts[name] for name in PARTS), splitter, seed, fractions, len(table), params, **fields)
+
     @property
     def sizes(self) -> dict[str, int]:
         """Rows in each part, and left out."""
@@ -107,9 +134,9 @@ class Split:
             return ""
         n = len({leak.test for leak in self.leaks})
         kinds = Counter(leak.what for leak in self.leaks)
-        found = ", ".join(f"{kinds[what]:,} {what}" for what in sorted(kinds))
-        rows = f"{n:,} of {len(self.test):,} test rows hold{'s' * (n == 1)}"
-        return f"{rows} a molecule that is also in training ({found})"
+        ties = ", ".join(f"{kinds[tie]:,} {tie}" for tie in sorted(kinds))
+        hold = "holds" if n == 1 else "hold"
+        return f"{n:,} of {len(self.test):,} test rows {hold} a molecule that is also in training ({ties})"
 
     def tables(self, table: Table) -> tuple[Table, Table, Table]:
         """The three parts of the table that the split was made for; another table raises ``MismatchError``."""

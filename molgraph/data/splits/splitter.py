@@ -10,6 +10,7 @@ import numpy as np
 
 from molgraph.base.errors import BadValueError, UnknownNameError, nearest
 from molgraph.base.registry import register
+from molgraph.base.seeds import derive
 from molgraph.data.table import Table
 
 #: words that name a part in users' and other people's files and columns: 0 train, 1 valid, 2 test
@@ -28,6 +29,8 @@ class Task:
         fractions: train, valid, test.
         seed: what shuffling begins from.
         params: the splitter's own settings, defaults filled in.
+        left_out: row and reason of those that may not be used.
+        parents: object [n], stereo-free parents of the molecules, where the search for leaks needs them.
     """
 
     table: Table
@@ -35,6 +38,8 @@ class Task:
     fractions: tuple[float, float, float]
     seed: int
     params: Mapping[str, Any]
+    left_out: Mapping[int, str] = field(default_factory=dict)
+    parents: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,12 @@ class Grouping:
         """Rows of each group, and of each second group where there are some."""
         return [np.bincount(groups) for groups in (self.group_of, self.second) if groups is not None]
 
+    def fill(self, fill: Callable[[np.ndarray, int], np.ndarray], seed: int) -> list[np.ndarray]:
+        """The part or fold of each row, and that of its second group; ``fill`` gives those of groups of given sizes."""
+        seeds = (seed, derive(seed, "second"))
+        kinds = zip((self.group_of, self.second), self.sizes, seeds, strict=False)
+        return [fill(sizes, its_seed)[groups] for groups, sizes, its_seed in kinds]
+
     def parts(self, part_of: np.ndarray) -> SplitParts:
         """The parts from the part of each row: 0 train, 1 valid, 2 test, -1 where its two groups disagree."""
         crossed = dict.fromkeys(self.rows[part_of < 0].tolist(), CROSSED)
@@ -67,16 +78,13 @@ class Grouping:
 
 @dataclass(frozen=True)
 class SplitParts:
-    """The parts a splitter made by itself: row numbers of each, and what was left out.
-
-    ``told`` are further plain values for the split's ``params``.
-    """
+    """The parts of a splitter: row numbers of each, what was left out, and plain values for the split's ``params``."""
 
     train: np.ndarray
     valid: np.ndarray
     test: np.ndarray
     left_out: Mapping[int, str] = field(default_factory=dict)
-    told: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: np.ndarray, part_of: np.ndarray, left_out: Mapping[int, str]) -> SplitParts:
@@ -119,20 +127,19 @@ class Splitter:
     params: Mapping[str, Any] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
 
-    def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def settings(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The settings with defaults filled in; an unknown one, or words for a number, raises ``UsageError``."""
-        for name in given:
+        for name, value in values.items():
             if name not in self.params:
                 hint = nearest(name, self.params) if self.params else "it has none"
                 raise UnknownNameError(f"the split {self.name!r} has no setting {name!r}", hint=hint)
             default = self.params[name]
-            wanted = {int: (int,), float: (int, float)}.get(type(default), (object,))
-            if not isinstance(given[name], wanted) or (isinstance(given[name], bool) and wanted != (object,)):
-                kind = "a whole number" if wanted == (int,) else "a number"
-                raise BadValueError(
-                    f"the setting {name!r} of {self.name!r} is {given[name]!r}, not {kind}", hint=f"such as {default}"
-                )
-        return dict(self.params) | dict(given)
+            fits = {int: (int,), float: (int, float)}.get(type(default))
+            if fits and (not isinstance(value, fits) or isinstance(value, bool)):
+                kind = "a number" if float in fits else "a whole number"
+                message = f"the setting {name!r} of {self.name!r} is {value!r}, not {kind}"
+                raise BadValueError(message, hint=f"such as {default}")
+        return {**self.params, **values}
 
 
 def register_split(
@@ -156,9 +163,11 @@ def register_split(
     return add
 
 
-def agreed(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The part that both arrays name; -1 where they differ."""
-    return np.where(first == second, first, -1)
+def agreed(parts: np.ndarray, *others: np.ndarray) -> np.ndarray:
+    """The part that all arrays name; -1 where they differ."""
+    for other in others:
+        parts = np.where(parts == other, parts, -1)
+    return parts
 
 
 def number(keys: Iterable[Any]) -> np.ndarray:

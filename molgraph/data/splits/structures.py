@@ -25,7 +25,7 @@ MOST_PER_TEST_ROW = 10  # a molecule that stands in training a thousand times is
 
 def reasons_by_row(rows: np.ndarray, reasons: np.ndarray) -> dict[int, str]:
     """Row and reason of the rows that have one."""
-    return {int(row): str(why) for row, why in zip(rows, reasons, strict=True) if why}
+    return {int(row): str(reason) for row, reason in zip(rows, reasons, strict=True) if reason}
 
 
 def group_by_parent(task: Task, column: Entities | None = None) -> tuple[Grouping, np.ndarray]:

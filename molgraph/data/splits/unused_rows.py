@@ -36,14 +36,14 @@ class RowCount:
             >>> print(RowCount(9, notes=("2 of 9 labels are censored and were taken out",)))
             9 rows; 2 of 9 labels are censored and were taken out
         """
-        lost = sum(self.left_out.values())
-        if not lost:
+        unused = sum(self.left_out.values())
+        if not unused:
             return "; ".join([count(self.rows, "row"), *self.notes]) if self.rows else ""
-        most = sorted(self.left_out.items(), key=lambda item: -item[1])
-        said = [f"{n:,} {reason}" for reason, n in most[:_SHOWN]]
-        rest = sum(n for _, n in most[_SHOWN:])
-        said += [f"{rest:,} for {len(most) - _SHOWN} more reasons"] if rest else []
-        return "; ".join([f"{self.rows - lost:,} of {self.rows:,} rows", ", ".join(said), *self.notes])
+        reasons = sorted(self.left_out.items(), key=lambda item: -item[1])
+        texts = [f"{n:,} {reason}" for reason, n in reasons[:_SHOWN]]
+        if len(reasons) > _SHOWN:
+            texts.append(f"{sum(n for _, n in reasons[_SHOWN:]):,} for {len(reasons) - _SHOWN} more reasons")
+        return "; ".join([f"{self.rows - unused:,} of {self.rows:,} rows", ", ".join(texts), *self.notes])
 
 
 def unused_rows(table: Table, splits: Iterable[Split]) -> dict[str, int]:
@@ -58,20 +58,19 @@ def unused_rows(table: Table, splits: Iterable[Split]) -> dict[str, int]:
         >>> unused_rows(table, [split_table(table, "random", fractions=(0.5, 0.25, 0.25))])
         {'no molecule': 1, 'cannot be read': 1}
     """
-    parts, said = [], dict[int, str]()
-    for split in splits:
-        parts += [split.train, split.valid, split.test]
-        said |= {out.row: out.reason for out in split.left_out if out.row not in said}
-    if not parts:
+    splits = list(splits)
+    if not splits:
         return {}
-    lost = np.setdiff1d(np.arange(len(table)), np.concatenate(parts))
-    found = Counter({MISSING: EMPTY, UNREADABLE: UNREAD}[str(status)] for status in table.status[lost[~table.ok[lost]]])
-    rows = lost[table.ok[lost]]
+    used = np.concatenate([part for split in splits for part in (split.train, split.valid, split.test)])
+    reason_of = {out.row: out.reason for split in reversed(splits) for out in split.left_out}  # the first split's word
+    unused = np.setdiff1d(np.arange(len(table)), used)
+    counts = Counter({MISSING: EMPTY, UNREADABLE: UNREAD}[str(s)] for s in table.status[unused[~table.ok[unused]]])
+    rows = unused[table.ok[unused]]
     if len(rows) and [e.kind for e in table.entities] == ["molecule"]:  # tables of text leave that to who needs it
         parents = molecule_keys(table.smiles[rows], stereo=False)
         again = molecule_keys(parents.values, stereo=False)  # a ring of ferrocene has no neutral form
-        same = (row for row, reason in zip(rows.tolist(), again.reasons, strict=True) if reason == said.get(row))
-        said |= dict.fromkeys(same, PARENT)
-        said |= {int(row): UNREAD for row, reason in zip(rows, parents.reasons, strict=True) if reason}
-    found.update(said.get(int(row), "in no part of its splits") for row in rows)
-    return dict(found.most_common())
+        for row, reason, reason_of_parent in zip(rows.tolist(), parents.reasons, again.reasons, strict=True):
+            if reason or reason_of_parent == reason_of.get(row):
+                reason_of[row] = UNREAD if reason else PARENT
+    counts.update(reason_of.get(int(row), "in no part of its splits") for row in rows)
+    return dict(counts.most_common())
