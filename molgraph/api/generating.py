@@ -16,7 +16,7 @@ from molgraph.api.baselines import known_options
 from molgraph.api.check_config import corpus_keywords, recipe_of
 from molgraph.api.prediction import load, set_running
 from molgraph.api.pretraining import corpus_split, learn_corpus
-from molgraph.base.contracts import Generator, SamplesDistinct
+from molgraph.base.contracts import Generator
 from molgraph.base.errors import ConflictError, UnsupportedError
 from molgraph.base.options import takes
 from molgraph.base.parameters import check_params
@@ -24,6 +24,7 @@ from molgraph.base.recipe_keys import DEFAULTS, GENERATOR_KEYWORDS
 from molgraph.base.registry import get
 from molgraph.base.run_config import RunConfig
 from molgraph.generate.conditions import wanted
+from molgraph.generate.distinct import SamplesDistinct
 from molgraph.generate.generated import Generated, judge
 from molgraph.generate.scaffold_constraint import scaffold_kept
 from molgraph.train import training_molecules

@@ -294,11 +294,3 @@ class SamplesUnchecked(Protocol):
 
     def sample_unchecked(self, n: int, seed: int = 0) -> list[str]:
         """``n`` SMILES drawn without the check, for the validity before it."""
-
-
-@runtime_checkable
-class SamplesDistinct(Protocol):
-    """A generator that draws different texts without replacement."""
-
-    def sample_distinct(self, n: int, seed: int = 0) -> tuple[list[str], np.ndarray]:
-        """``n`` different texts and float64 [n], the weights by which their means are those of ``sample``'s texts."""

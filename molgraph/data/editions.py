@@ -147,8 +147,9 @@ def curate(
             y[rows[0]], weights[rows[0]] = labels, weights[rows].sum()
         kept.append(rows[0])
     at = np.array(sorted(kept), dtype=np.int64)
-    values = {"y": None if table.y is None else y, "weights": None if table.weights is None else weights}
-    merged = replace(table, **values).take(at)
+    merged = replace(table, y=None if table.y is None else y, weights=None if table.weights is None else weights).take(
+        at
+    )
     if not replicates_alone:
         merged = standardise(merged, f"{standardiser}/1" if rule == "c1" else standardiser)
     return Curated(merged, _frame(table, notes), at, "; ".join(_apart(table, list(groups.values()), bounds)))

@@ -78,10 +78,11 @@ def profile(target: Target, y: np.ndarray, molecule: np.ndarray) -> Profile:
         return Profile(*start, classes={label: int((values == code).sum()) for code, label in enumerate(labels)})
     if not len(values):
         return Profile(*start)
-    summary = map(float, (values.min(), np.median(values), values.max(), values.mean()))
+    least, median, most, mean = map(float, (values.min(), np.median(values), values.max(), values.mean()))
     sd = float(values.std(ddof=1)) if len(values) > 1 else 0.0
     noise, df = replicate_sd(molecule[molecule >= 0], y[molecule >= 0])
-    return Profile(*start, *summary, sd, draw(scaled(target, values)), {}, noise, df, decades_of(values))
+    shown, decades = draw(scaled(target, values)), decades_of(values)
+    return Profile(*start, least, median, most, mean, sd, shown, {}, noise, df, decades)
 
 
 def draw(values: np.ndarray) -> str:

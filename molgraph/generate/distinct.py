@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -11,6 +11,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from molgraph.generate.next_token import EDGE
+
+
+@runtime_checkable
+class SamplesDistinct(Protocol):
+    """A generator that draws different texts without replacement."""
+
+    def sample_distinct(self, n: int, seed: int = 0) -> tuple[list[str], np.ndarray]:
+        """``n`` different texts and float64 [n], the weights by which their means are those of ``sample``'s texts."""
 
 
 class DistinctTexts(NamedTuple):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,9 +14,13 @@ from torch import Tensor
 from molgraph.base.errors import MolgraphError
 from molgraph.base.seeds import derive, generator
 from molgraph.data.loader import batch_order
+from molgraph.data.table import Table
+from molgraph.train.inference import FittedNetworks
+from molgraph.train.method import GraphMethod
 from molgraph.train.network import Network
-from molgraph.train.objective import Objective, StepState
+from molgraph.train.objective import Objective, StepState, make_objective
 from molgraph.train.optimizers import make_optimizer
+from molgraph.train.preparation import prepare
 from molgraph.train.runtime import torch_settings
 from molgraph.train.samples import Samples
 
@@ -109,3 +115,42 @@ class Federation:
 def _like(mean: Tensor, value: Tensor) -> Tensor:
     """In the type of the value; a whole number, such as a count of batches, is rounded."""
     return mean.to(value.dtype) if value.is_floating_point() else mean.round().to(value.dtype)
+
+
+@dataclass
+class Arm:
+    """A network that is trained in rounds, with its scores so far.
+
+    Args:
+        method: predicts with the network as it is now.
+        federation: trains it.
+        scores: of the test rows after each round.
+    """
+
+    method: GraphMethod
+    federation: Federation
+    scores: list[float] = field(default_factory=list)
+
+
+def begin(method: GraphMethod, table: Table, clients: Sequence[np.ndarray] | None = None, **how: Any) -> Arm:
+    """A fresh network for a table whose readable rows belong to clients (to one, if not given).
+
+    Args:
+        method: not fitted; its encoder, head and seed are used, and none of its settings of training.
+        table: rows that all have a label and a graph.
+        clients: rows of each client.
+        how: settings of ``Federation``.
+
+    Raises:
+        DataError: nothing can be learned from the table.
+    """
+    params = dict(method.params or {})
+    made = prepare(table, None, method.encoder, method.inputs, None, {"head": method.head, "params": params})
+    with torch_settings(method.threads, derive(method.seed, "weights")):
+        network = method.build(made.inputs, d_extra=len(made.descriptors.names), targets=made.outputs.targets)
+        network.measure(made.train.stores)
+        objective = make_objective("supervised", params, network, made.inputs, made.outputs)
+    own = type(method)(**method.get_params())
+    own.fitted = FittedNetworks(network.eval(), made.outputs, made.descriptors, made.inputs)
+    parts = [np.arange(len(made.train))] if clients is None else clients
+    return Arm(own, Federation(network, objective, made.train, parts, **how))

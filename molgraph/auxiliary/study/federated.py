@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -25,56 +25,13 @@ from molgraph.evaluate.metrics import columns_of, default_metric, evaluate_metri
 from molgraph.study.labelled_rows import labelled_rows
 from molgraph.study.study import SECONDS, Control, Findings, Study, Subject
 from molgraph.study.subject_model import fresh, is_name
-from molgraph.train.federated import PLAIN, Federation
-from molgraph.train.inference import FittedNetworks
+from molgraph.train.federated import PLAIN, Arm, begin
 from molgraph.train.inputs import input_graphs, row_status
 from molgraph.train.method import GraphMethod
-from molgraph.train.objective import make_objective
 from molgraph.train.optimizers import check_optimizer
-from molgraph.train.preparation import prepare
-from molgraph.train.runtime import torch_settings
 
 FEWEST, TEST, SAME = 60, 0.2, 1e-5  # rows; share that tests; difference of weights that counts as none, of their length
 FED, SINGLE, POOLED = "federated", "federated, 1 epoch", "pooled"
-
-
-@dataclass
-class Arm:
-    """A network that is trained in rounds, with its scores so far.
-
-    Args:
-        method: predicts with the network as it is now.
-        federation: trains it.
-        scores: of the test rows after each round.
-    """
-
-    method: GraphMethod
-    federation: Federation
-    scores: list[float] = field(default_factory=list)
-
-
-def begin(method: GraphMethod, table: Table, clients: Sequence[np.ndarray] | None = None, **how: Any) -> Arm:
-    """A fresh network for a table whose readable rows belong to clients (to one, if not given).
-
-    Args:
-        method: not fitted; its encoder, head and seed are used, and none of its settings of training.
-        table: rows that all have a label and a graph.
-        clients: rows of each client.
-        how: settings of ``Federation``.
-
-    Raises:
-        DataError: nothing can be learned from the table.
-    """
-    params = dict(method.params or {})
-    made = prepare(table, None, method.encoder, method.inputs, None, {"head": method.head, "params": params})
-    with torch_settings(method.threads, derive(method.seed, "weights")):
-        network = method.build(made.inputs, d_extra=len(made.descriptors.names), targets=made.outputs.targets)
-        network.measure(made.train.stores)
-        objective = make_objective("supervised", params, network, made.inputs, made.outputs)
-    own = type(method)(**method.get_params())
-    own.fitted = FittedNetworks(network.eval(), made.outputs, made.descriptors, made.inputs)
-    parts = [np.arange(len(made.train))] if clients is None else clients
-    return Arm(own, Federation(network, objective, made.train, parts, **how))
 
 
 def with_graphs(table: Table, method: GraphMethod) -> Table:

@@ -20,7 +20,16 @@ from molgraph.data.graph_values import Graph
 from molgraph.data.table import OK, UNREADABLE, Entities, Table
 
 MAX_MEMBER_BYTES = 4 * 10**9
-DAMAGED = (OSError, EOFError, ValueError, LookupError, TypeError, RuntimeError, zipfile.BadZipFile, tarfile.TarError)
+DAMAGED: tuple[type[Exception], ...] = (
+    OSError,
+    EOFError,
+    ValueError,
+    LookupError,
+    TypeError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    tarfile.TarError,
+)
 
 
 def read_tu(path: Path, name: str, target: Target) -> Table:

@@ -126,7 +126,8 @@ def split_like_chemprop1(task: Task) -> SplitParts:
     each goes to train where it fits, then to valid, else to test. Targets of the parts are fractions of a row there.
     """
     groups = _group(task)
-    return _large_then_small(groups, *(f * len(groups.rows) for f in task.fractions), task.seed)
+    n_train, n_valid, n_test = (f * len(groups.rows) for f in task.fractions)
+    return _large_then_small(groups, n_train, n_valid, n_test, task.seed)
 
 
 @_scaffold_splitter(

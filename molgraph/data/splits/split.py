@@ -112,7 +112,8 @@ class Split:
         settings = {"recipe": splitter, "seed": seed, "fractions": list(fractions), "params": params}
         fields |= {"content": rows_hash(contents), "digests": digests_of(contents)}
         fields |= {"hash": split_hash(contents, parts, settings)}
-        return cls(*(parts[name] for name in PARTS), splitter, seed, fractions, len(table), params, **fields)
+        train, valid, test = (parts[name] for name in PARTS)
+        return cls(train, valid, test, splitter, seed, fractions, len(table), params, **fields)
 
     @property
     def sizes(self) -> dict[str, int]:
