@@ -57,7 +57,7 @@ def model_path(name: str | os.PathLike[str]) -> Path:
     A model that others published is made of their weights when its name is asked for first, and kept in the cache.
 
     Raises:
-        MissingFileError: there is no such file, and its name is nearly that of a model that ships.
+        MissingFileError: a name without an ending that is neither a file nor a model's.
         NotInstalledError: the package that holds the weights of a published model is not there.
 
     Example:
@@ -71,9 +71,12 @@ def model_path(name: str | os.PathLike[str]) -> Path:
         return shipped_dir("pipelines") / "models" / f"{name}.mgm"
     if given.name in PUBLISHED:
         return _published(given.name)
-    if not given.suffix and (close := close_names(given.name, [*known, *PUBLISHED])):
+    if not given.suffix and not given.is_dir():
         words = f"there is no file {given.name!r}, and no model of that name comes with molgraph"
-        raise MissingFileError(words, hint=did_you_mean(close))
+        close = close_names(given.name, [*known, *PUBLISHED])
+        raise MissingFileError(
+            words, hint=did_you_mean(close) if close else f"by name: {', '.join([*known, *PUBLISHED])}"
+        )
     return given
 
 

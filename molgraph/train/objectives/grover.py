@@ -85,9 +85,6 @@ class GroverObjective(Objective):
     ) -> None:
         super().__init__()
         check_one_encoder(network, inputs, "grover learns from one column of molecules", FEATURISER)
-        if getattr(network.encoder, "n_views", 1) != 2:
-            words = f"the objective grover reads two views of atoms and bonds, and {inputs[0].encoder} has one"
-            raise UnsupportedError(words, hint="choose -m grover, or another objective, such as descriptors")
         self.share, self.agreement = share, agreement
         self.groups = nn.ModuleList(nn.Linear(network.encoder.d_out // 2, len(GROUPS)) for _ in range(2))
 
@@ -98,7 +95,14 @@ class GroverObjective(Objective):
 
     @classmethod
     def parts(cls, encoder: Any, *, vocabulary: int = 1024, **_: Any) -> Mapping[str, nn.Module]:
-        """The vocabulary, and the layers that predict it."""
+        """The vocabulary, and the layers that predict it.
+
+        Raises:
+            UnsupportedError: an encoder of one view.
+        """
+        if getattr(encoder, "n_views", 1) != 2:
+            words = f"the objective grover reads two views of atoms and bonds, and {type(encoder).__name__} has one"
+            raise UnsupportedError(words, hint="choose -m grover, or another objective, such as descriptors")
         return {PART: Contexts(encoder.d_rows // 2, encoder.d_features, vocabulary)}
 
     def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
