@@ -43,6 +43,10 @@ Keep: TypeAlias = Annotated[
 Report: TypeAlias = Annotated[Path | None, output(help="An HTML report.")]
 SaveRecipe: TypeAlias = Annotated[Path | None, output(help="The whole recipe, for --recipe.")]
 CLAIM = "claim"  # the file whose lock says that a training is at work
+KEPT = re.compile(  # what trainings write into a working folder
+    rf"{CLAIM}|early\.mgm|\.early\.mgm\.\w+\.tmp|([0-9a-f]{{16}}/)?\w+\.jsonl"
+    r"|[0-9a-f]{16}(/final)?((/member-\d+)?(/training\.ckpt(\.tmp)?)?|/(corpus|labels|auto)(/.+)?)"
+)
 
 
 @takes_recipe(KEYWORDS)
@@ -274,9 +278,9 @@ def working_folder(out: Path) -> Iterator[Path]:
 
 
 def has_progress(workdir: Path) -> Iterator[Path]:
-    """The checkpoints and journals in a working folder, from which the same command goes on."""
-    yield from workdir.rglob("*.ckpt")
-    yield from workdir.rglob("*.jsonl")
+    """The checkpoints, journals, labels and folds in a working folder, from which the same command goes on."""
+    for names in ("*.ckpt", "*.jsonl", "labels/*.npy", "fold-*.json"):
+        yield from workdir.rglob(names)
 
 
 def check_workdir(workdir: Path) -> None:
@@ -286,10 +290,7 @@ def check_workdir(workdir: Path) -> None:
     odd = "it is a link" if workdir.is_symlink() else "" if workdir.is_dir() else "it is a file"
     for path in () if odd else sorted(workdir.rglob("*")):
         name = path.relative_to(workdir).as_posix()
-        if path.is_symlink() or not re.fullmatch(
-            rf"{CLAIM}|([0-9a-f]{{16}}/)?\w+\.jsonl|[0-9a-f]{{16}}(/final)?(/member-\d+)?(/training\.ckpt(\.tmp)?)?|[0-9a-f]{{16}}/corpus(/.+)?",
-            name,
-        ):
+        if path.is_symlink() or not KEPT.fullmatch(name):
             odd = f"it holds {name}, which is no checkpoint"
             break
     if odd:

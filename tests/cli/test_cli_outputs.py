@@ -236,11 +236,28 @@ def test_a_working_folder_of_checkpoints_is_gone_on_with(tmp_path: Path) -> None
 
     check_workdir(tmp_path / "m.mgm.work")
     run = "0123456789abcdef"
-    for name in (f"{run}/training.ckpt", f"{run}/member-0/training.ckpt.tmp", f"{run}/corpus/.train.1a.tmp/000.npy"):
+    kept = ("training.ckpt", "member-0/training.ckpt.tmp", "corpus/.train.1a.tmp/000.npy", "labels/a-1.npy")
+    kept += (
+        "auto/0123456789ab/fold-0.mgm",
+        "auto/features/features/morgan/1.npz",
+        "final/auto/0123456789ab/fold-1.json",
+    )
+    for name in ("early.mgm", ".early.mgm.0a1b2c3d.tmp", "trials.jsonl", *(f"{run}/{each}" for each in kept)):
         path = tmp_path / "m.mgm.work" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x")
     check_workdir(tmp_path / "m.mgm.work")
+
+
+def test_labels_and_folds_are_progress(tmp_path: Path) -> None:
+    from molgraph.cli.train import has_progress
+
+    for name in ("0/labels/a-1.npy", "1/auto/2/fold-0.json"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        assert not any(has_progress(path.parent))
+        path.write_bytes(b"x")
+        assert any(has_progress(path.parents[1]))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be deleted there")
