@@ -158,37 +158,12 @@ def segment_max(pairs: Pairs, relation: Relation) -> Targets:
     """Largest value of each channel over each target's pairs, whose gradient equal ones share; zeros where none."""
     if pairs.ndim != 2:
         return segment_max(pairs.flatten(1), relation).view(relation.n_target, *pairs.shape[1:])
-    if pairs.requires_grad and not torch._C._are_functorch_transforms_active():
-        return _SegmentMax.apply(pairs, relation.target, relation.offsets)
     return _largest(pairs, relation.target, relation.n_target)
 
 
 def _largest(pairs: Float[Tensor, "p d"], target: Int[Tensor, " p"], n: int) -> Float[Tensor, "n d"]:
     index = target[:, None].expand_as(pairs)
     return pairs.new_zeros(n, pairs.shape[1]).scatter_reduce(0, index, pairs, "amax", include_self=False)
-
-
-class _SegmentMax(torch.autograd.Function):
-    """``_largest`` with a backward pass of a third of the time of ``scatter_reduce``'s."""
-
-    @staticmethod
-    def forward(
-        pairs: Float[Tensor, "p d"], target: Int[Tensor, " p"], offsets: Int[Tensor, " n_1"]
-    ) -> Float[Tensor, "n_1-1 d"]:
-        return _largest(pairs, target, len(offsets) - 1)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs, output)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Float[Tensor, "n d"]) -> tuple[Tensor, None, None]:
-        pairs, target, offsets, top = ctx.saved_tensors
-        with torch.no_grad():
-            largest = (pairs == top.index_select(0, target)).to(pairs.dtype)
-            rows = torch.arange(len(pairs), device=pairs.device)
-            equal = F.embedding_bag(rows, largest, offsets, mode="sum", include_last_offset=True).clamp_(min=1)
-        return largest * (grad / equal).index_select(0, target), None, None
 
 
 def segment_min(pairs: Pairs, relation: Relation) -> Targets:

@@ -70,7 +70,7 @@ def divide(table: Table, clients: str, seed: int) -> list[np.ndarray]:
             left_out="the network between the clients, clients that drop out, secure aggregation and privacy",
             off="federated(epochs=1)",
             beside=("pooled", "alone", "one epoch a round"),
-            command="molgraph study federated dataset:esol -m 'dmpnn(d_hidden=32)' -o federated.csv",
+            command="molgraph study federated dataset:chembl2321810 -m 'dmpnn(d_hidden=32)' -o federated.csv",
             modules=("molgraph.train.federated",),
         ),
     ),
@@ -114,7 +114,7 @@ class FederatedStudy(Study):
         batch: Annotated[int, Range(0, 1_000_000)] = 32,
         share: Annotated[float, Range(0.0, 1.0, above=True)] = 1.0,
         optimizer: str = PLAIN,
-        rate: Annotated[float, Range(0.0, 100.0, above=True)] = 0.05,
+        rate: Annotated[float, Range(0.0, 100.0, above=True)] = 0.01,
         reach: Annotated[float, Range(0.0, 1.0)] = 0.8,
         rows: Annotated[int, Range(FEWEST, 1_000_000)] = 2000,
     ) -> None:
