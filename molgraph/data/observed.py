@@ -37,7 +37,7 @@ def observed_notes(features: np.ndarray | None, values: Mapping[str, np.ndarray]
 
     Example:
         >>> gaps = np.where(np.arange(20)[:, None] < [20, 10], 1.0, np.nan)
-        >>> observed_notes(gaps, {"y": np.arange(20.0) < 10}, "labels")[0][-5:]
+        >>> observed_notes(gaps, {"y": (np.arange(20) < 10) * 1.0}, "labels")[0][-5:]
         '+1.00'
     """
     if features is None or not np.isnan(features).any():

@@ -45,6 +45,7 @@ QUICK = {
     "optimise": "--budget 40 --batch 10 --no-compare --threads 1",
     "finetune": "-t y --split random --no-baseline --epochs 2 --batch-size 16 --threads 1",
     "study": "--seconds 60",
+    "tune": "-t y --split random --no-baseline --threads 1",
     "latent interpolate": "--steps 4",
     "morph": "--steps 4",
     "embed": "--threads 1",

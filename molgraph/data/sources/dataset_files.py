@@ -148,7 +148,14 @@ def fetch(card: Card, source: Source) -> dict[str, Path]:
         stated = source.sha256.get(role, UNVERIFIED).replace(UNVERIFIED, "")
         download(source.files[role], fresh, sha256=stated, md5=source.md5.get(role, ""), label=card.name)
         try:
-            _check(card, source, role, fresh, hint=f"remove {path.parent} to take the new file instead", recorded=True)
+            _check(
+                card,
+                source,
+                role,
+                fresh,
+                hint=f"the file has changed: remove {path.parent} to take the new one instead",
+                recorded=True,
+            )
         except DataError:
             fresh.unlink()
             raise
