@@ -107,8 +107,8 @@ class Federation:
                     loss = self.objective(self.network, sample, StepState(self.rounds, self.rounds + 1, epoch))
                     (loss.total / max(loss.count, 1)).backward()
                     optimizer.step()
-                    if not torch.isfinite(loss.total):
-                        words = f"the loss is {float(loss.total)} in round {self.rounds + 1}"
+                    if not torch.isfinite(loss.total.detach()):
+                        words = f"the loss is {float(loss.total.detach())} in round {self.rounds + 1}"
                         raise MolgraphError(words, hint=f"give a smaller learning rate than {self.rate:g}")
 
 

@@ -103,7 +103,7 @@ class FederatedStudy(Study):
     """
 
     needs = ("data", "graph_model")
-    small = MappingProxyType({"rounds": 2, "epochs": 2, "clients": "scaffold:3", "rows": 200})
+    small = MappingProxyType({"rounds": 2, "epochs": 2, "clients": "scaffold:3", "rows": 200, "rate": 0.001})
 
     def __init__(
         self,
