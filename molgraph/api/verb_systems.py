@@ -125,7 +125,7 @@ VERBS = (
             "mnasnet",
             left_out="the controller that learns by reinforcement, for which the sampler of trials stands; a search "
             "over layers of different kinds",
-            off="tune without --latency",
+            off="--latency-weight 0",
             beside=("random trials",),
             modules=("molgraph.evaluate.trials", "molgraph.train.tuning"),
         ),

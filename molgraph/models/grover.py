@@ -34,7 +34,7 @@ SIZES = {"tiny": 32, "small": 256, "base": 800, "large": 1200}
         "atoms; directed bonds",
         "bonds, next bond; all rows of the graph",
         "sums into queries, keys, values; attention",
-        "skip + perceptron",
+        "long-range residual + perceptron",
         "self-attentive, both views",
         "context of atoms and bonds; functional groups",
     ),
@@ -120,8 +120,8 @@ class Grover(AtomEncoder):
         a, b = self.embed_atoms(atom).relu(), self.embed_bonds(bond_with_source).relu()
         norms = iter(self.norms)
         for over_atoms, over_bonds, (of_atoms, of_bonds) in zip(self.atoms, self.bonds, self._hops(batch), strict=True):
-            a = a + next(norms)(over_atoms(a, of_atoms, along, size_groups(batch)), in_graph)
-            b = b + next(norms)(over_bonds(b, of_bonds, None, bond_groups(batch)), bonds_in_graph)
+            a = next(norms)(over_atoms(a, of_atoms, along, size_groups(batch)), in_graph)
+            b = next(norms)(over_bonds(b, of_bonds, None, bond_groups(batch)), bonds_in_graph)
         h = [out(propagate(x, way), atom) for out, x, way in zip(self.of_atoms, (a, b), (bonds, arriving), strict=True)]
 
         def at_bonds() -> tuple[Rows, ...]:

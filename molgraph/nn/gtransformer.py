@@ -65,9 +65,7 @@ class DynamicMessagePassing(nn.Module):
 
 
 class GTransformer(nn.Module):
-    """One block: ``W_o [head_1, ..., head_n]``, to be added to the states behind a norm.
-
-    Each head is an attention over all rows of the graph.
+    """One block: ``W_o [head_1, ..., head_n]``; each head is an attention over all rows of the graph.
 
     Rong et al. 2020, "Self-Supervised Graph Transformer on Large-Scale Molecular Data", section 4.1: every head has
     three message passing networks for its queries, keys and values, and
@@ -92,7 +90,7 @@ class GTransformer(nn.Module):
     def forward(
         self, h: Float[Tensor, "r d"], hops: Hops, edges: Float[Tensor, "r d_edge"] | None, groups: SizeGroups
     ) -> Float[Tensor, "r d"]:
-        """What is added to the states, float [r, d], before its norm."""
+        """States float [r, d] after the block, before its norm."""
         made, level = self.passing(h, hops, edges)
         made = torch.bmm(made.view(3, -1, made.shape[2]), self.project).unflatten(1, (self.heads, -1)).flatten(0, 1)
         q, k, v = rows_along(made, level.every).transpose(0, 1).chunk(3, dim=1)

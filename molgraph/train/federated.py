@@ -109,7 +109,9 @@ class Federation:
                     optimizer.step()
                     if not torch.isfinite(loss.total.detach()):
                         words = f"the loss is {float(loss.total.detach())} in round {self.rounds + 1}"
-                        raise MolgraphError(words, hint=f"give a smaller learning rate than {self.rate:g}")
+                        raise MolgraphError(
+                            words, hint=f"give a smaller learning rate than {self.rate:g}, or optimizer=adam"
+                        )
 
 
 def _like(mean: Tensor, value: Tensor) -> Tensor:

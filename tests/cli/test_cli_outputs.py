@@ -17,7 +17,7 @@ import molgraph
 from molgraph import api
 from molgraph.api.results import TrainingResult
 from molgraph.api.training_data import read_for_training
-from molgraph.base.errors import ConflictError, DataError, FileKeptError, StorageError, UnknownNameError
+from molgraph.base.errors import ConflictError, DataError, StorageError, UnknownNameError
 from molgraph.base.run_config import RunConfig
 from molgraph.cli.main import app
 from molgraph.cli.options import check_writable
@@ -210,54 +210,6 @@ def test_many_targets_are_told_in_one_line(caplog: pytest.LogCaptureFixture) -> 
     with caplog.at_level(logging.INFO, "molgraph"):
         read_for_training(frame, RunConfig().override(f"targets={','.join(names)}"), make_method("mean"))
     assert caplog.messages[-1].endswith("t4 (regression) and 695 more")
-
-
-@pytest.mark.parametrize("kind", ["notes", "link", "file", "deep"])
-def test_a_working_folder_of_the_users_own_is_refused_and_left(tmp_path: Path, kind: str) -> None:
-    from molgraph.cli.train import check_workdir
-
-    workdir, own = tmp_path / "m.mgm.work", tmp_path / "own"
-    (own / ("0" * 16)).mkdir(parents=True)
-    (own / ("0" * 16) / "thesis.txt" if kind == "deep" else own / "thesis.txt").write_text("five years")
-    if kind == "file":
-        workdir.write_text("mine")
-    elif kind == "link":
-        workdir.symlink_to(own)
-    else:
-        own.rename(workdir)
-    with pytest.raises(FileKeptError, match=workdir.name) as caught:
-        check_workdir(workdir)
-    assert "--out" in caught.value.hint
-    assert kind == "file" or "thesis.txt" in caught.value.message or kind == "link"
-
-
-def test_a_working_folder_of_checkpoints_is_gone_on_with(tmp_path: Path) -> None:
-    from molgraph.cli.train import check_workdir
-
-    check_workdir(tmp_path / "m.mgm.work")
-    run = "0123456789abcdef"
-    kept = ("training.ckpt", "member-0/training.ckpt.tmp", "corpus/.train.1a.tmp/000.npy", "labels/a-1.npy")
-    kept += (
-        "auto/0123456789ab/fold-0.mgm",
-        "auto/features/features/morgan/1.npz",
-        "final/auto/0123456789ab/fold-1.json",
-    )
-    for name in ("early.mgm", ".early.mgm.0a1b2c3d.tmp", "trials.jsonl", *(f"{run}/{each}" for each in kept)):
-        path = tmp_path / "m.mgm.work" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"x")
-    check_workdir(tmp_path / "m.mgm.work")
-
-
-def test_labels_and_folds_are_progress(tmp_path: Path) -> None:
-    from molgraph.cli.train import has_progress
-
-    for name in ("0/labels/a-1.npy", "1/auto/2/fold-0.json"):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True)
-        assert not any(has_progress(path.parent))
-        path.write_bytes(b"x")
-        assert any(has_progress(path.parents[1]))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be deleted there")

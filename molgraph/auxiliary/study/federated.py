@@ -30,7 +30,7 @@ from molgraph.train.inputs import input_graphs, row_status
 from molgraph.train.method import GraphMethod
 from molgraph.train.optimizers import check_optimizer
 
-FEWEST, TEST, SAME = 60, 0.2, 1e-5  # rows; share that tests; difference of weights that counts as none, of their length
+FEWEST, TEST, SAME = 40, 0.2, 1e-5  # rows; share that tests; difference of weights that counts as none, of their length
 FED, SINGLE, POOLED = "federated", "federated, 1 epoch", "pooled"
 
 
@@ -98,12 +98,12 @@ class FederatedStudy(Study):
         rows: rows that are used, at most, drawn at random.
 
     Raises:
-        LabelError: no target of rows, or fewer than 60 labelled molecules.
+        LabelError: no target of rows, or fewer than 40 labelled molecules.
         UnsupportedError: a model that is no network, or a file; features beside the molecule.
     """
 
     needs = ("data", "graph_model")
-    small = MappingProxyType({"rounds": 2, "epochs": 2, "clients": "scaffold:3", "rows": 200, "rate": 0.001})
+    small = MappingProxyType({"rounds": 2, "epochs": 2, "clients": "scaffold:3", "rows": 200, "rate": 1e-5})
 
     def __init__(
         self,
