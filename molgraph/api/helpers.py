@@ -68,7 +68,10 @@ def with_files(table: Table, config: RunConfig, elsewhere: Sequence[tuple[str, s
         MismatchError: another table holds other columns of entities. ConflictError: two helpers have one name.
     """
     for path, column in elsewhere:
-        more = standardise(read_columns(path, config, (column,)), config.data.standardise)
+        try:
+            more = standardise(read_columns(path, config, (column,)), config.data.standardise)
+        except MissingColumnError as error:
+            raise MissingColumnError(f"the helper {path}:{column}: {error.message}", hint=error.hint) from error
         ours, theirs = ([entity.kind for entity in each.entities] for each in (table, more))
         if ours != theirs:
             words = f"the helper {column} of {path} holds {' and '.join(theirs)}, the table {' and '.join(ours)}"

@@ -129,7 +129,7 @@ def _search(asked: Rows, library: Any, k: int, csls: bool, prints: bool, how: di
 
 def _cosines(queries: np.ndarray, x: np.ndarray) -> Similarity:
     rows_of = unit(x)
-    return lambda rows: queries @ rows_of[rows].T
+    return lambda rows: (queries @ rows_of[rows].T).clip(-1, 1)  # rounding goes beyond 1
 
 
 def _tanimoto(queries: BitTable, x: np.ndarray) -> Similarity:

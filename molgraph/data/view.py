@@ -12,7 +12,7 @@ import numpy as np
 
 from molgraph.base.errors import UnusedSettingError
 from molgraph.base.parts import read_parts, settings_of
-from molgraph.base.registry import get
+from molgraph.base.registry import get, names
 from molgraph.base.table import OK, Entities, EntityKind
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.featuriser import Featuriser
@@ -65,7 +65,8 @@ def check_views(views: Sequence[View], featurisers: Sequence[Featuriser]) -> Non
     """
     for view in views:
         if not any(view.changes(each) for each in featurisers):
-            name, reads = type(view).__name__, " and ".join(f"{each.name} ({each.kind})" for each in featurisers)
+            name = next(each for each in names("view") if get("view", each) is type(view))
+            reads = " and ".join(dict.fromkeys(f"graphs of a {each.kind}" for each in featurisers))
             why = "writes the same graph in another way" if view.graph_invariant else f"sees {', '.join(view.kinds)}"
             hint = "choose another view, or a model of texts: molgraph models --kind view; -m tokens"
             why += f", which changes nothing for a model that reads {reads}"

@@ -95,5 +95,5 @@ def nearest_vectors(queries: np.ndarray, library: np.ndarray, k: int) -> Best:
         [[1]]
     """
     a, b, best = unit(queries), unit(library), Best(len(queries), k)
-    add_block(best, lambda rows: a @ b[rows].T, np.ones(len(b), dtype=bool), 0)
+    add_block(best, lambda rows: (a @ b[rows].T).clip(-1, 1), np.ones(len(b), dtype=bool), 0)
     return best

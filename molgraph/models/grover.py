@@ -54,8 +54,8 @@ class Grover(AtomEncoder):
 
     Args:
         spec: what the graphs hold.
-        size: width of the published sizes, ``base`` (800; 48 million weights) and ``large`` (1200; 100 million), of
-            ``small`` (256; 5 million) or ``tiny`` (32).
+        size: width of the published sizes ``base`` (800) and ``large`` (1200), of ``small`` (256) or ``tiny`` (32);
+            with the heads of its pretraining 48, 100 and 5 million weights, the encoder of ``base`` alone 35 million.
         d_hidden: another width.
         heads: attention heads, each of that width.
         depth: blocks of each view.

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from torch import nn
 
+from molgraph.base.errors import ConflictError
 from molgraph.base.recipe_keys import GradientDescent
 from molgraph.train.callback import Callback, Phase
 from molgraph.train.optimizers import Steps, learning_rate
@@ -30,12 +31,18 @@ class Timeline:
         callbacks: of the fit; without phases all parameters learn in one phase.
         how: the settings of gradient descent, with the number of epochs.
         steps: of an epoch.
+
+    Raises:
+        ConflictError: a callback whose only phase leaves another's later phases nothing to train.
     """
 
     def __init__(self, network: nn.Module, callbacks: Iterable[Callback], how: GradientDescent, steps: int) -> None:
         self.network, self.how, self.steps, epochs = network, how, steps, cast(int, how.epochs)
         names = {name for name, value in network.named_parameters() if value.requires_grad}
         plans = [_ends(phases, epochs) for each in callbacks if (phases := each.phases(network))]
+        if len(plans) > 1 and min(map(len, plans)) == 1:
+            words = "two callbacks divide the fit into phases, and one of them trains the same parameters throughout"
+            raise ConflictError(words, hint="name one of them, such as --callback lp-ft")
         ends = sorted({epochs} | {end for plan in plans for end, _ in plan if end > 0})
         self.spans = []
         for first, end in zip([0, *ends], ends, strict=False):

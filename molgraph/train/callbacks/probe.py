@@ -19,6 +19,7 @@ from molgraph.base.registry import register
 from molgraph.base.seeds import generator
 from molgraph.chem.scaffold import scaffolds
 from molgraph.data.batch import collate
+from molgraph.data.cards import card
 from molgraph.data.datasets import load_dataset
 from molgraph.data.graph_store import GraphStore
 from molgraph.data.table import OK
@@ -61,6 +62,7 @@ class Probe(Callback):
         rows: of each set at most, drawn at random.
 
     Raises:
+        UnknownNameError: no data set of that name.
         UnsupportedError: the network reads several columns.
     """
 
@@ -69,6 +71,8 @@ class Probe(Callback):
     def __init__(self, *, sets: str = "chembl2321810", rows: Count = 1_500) -> None:
         super().__init__()
         self.sets, self.rows = sets.split("+"), rows
+        for name in self.sets:
+            card(name)
         self._ready: dict[str, ProbeSet] = {}
         self._untrained: dict[str, float] = {}
 
