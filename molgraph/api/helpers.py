@@ -11,7 +11,7 @@ import numpy as np
 
 from molgraph.api.training_data import read_columns
 from molgraph.base.contracts import Method
-from molgraph.base.errors import ConflictError, MismatchError, MissingOptionError, UnsupportedError
+from molgraph.base.errors import ConflictError, MismatchError, MissingColumnError, MissingOptionError, UnsupportedError
 from molgraph.base.printable import count
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig

@@ -2,7 +2,7 @@
 
 MOLGRAPH_DATA=... python pipelines/pretrained/make.py encoder-descriptors   # an hour on two cores; stopped, it goes on
 MOLGRAPH_DATA=... python pipelines/pretrained/make.py grover-small          # two hours on one core
-python pipelines/pretrained/make.py --page                   # PROBE.md and its pictures again, from the encoders' curves
+python pipelines/pretrained/make.py --page                   # PROBE.md again, from the encoders' curves
 python pipelines/pretrained/make.py encoder-descriptors --untrained bench/untrained.mgm   # with random weights
 
 Writes pipelines/models/NAME.mgm, and the probe along the training: ridge on the frozen vectors of ESOL, Lipophilicity
@@ -41,7 +41,7 @@ Ridge regression on an encoder's frozen vectors, five folds of new scaffolds, RÂ
 
 """
 NOTES = {
-    "encoder-descriptors": "In this run the probe did not cut columns off yet, so that one odd molecule could be all of "
+    "encoder-descriptors": "In this run the probe did not cut columns off, so that one odd molecule could be all of "
     "a score (chembl2321810 at the epochs 3 and 9); since then it cuts them off at five deviations. "
 }
 READOUT = 'concat(parts="norm(norm=10)+max+mean")'

@@ -25,6 +25,7 @@ from molgraph.base.table import Target
 from molgraph.data.read import read_table
 from molgraph.data.table import Table
 from molgraph.nn.heads.agreement import AgreementHead
+from molgraph.train.descriptor_labels import DescriptorLabels
 from molgraph.train.network import build_network
 from molgraph.train.objective import StepState, make_objective, what_is_read, with_parts
 from molgraph.train.optimizers import make_optimizer
@@ -112,6 +113,29 @@ def against_products(name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def label_making() -> dict[str, dict[str, Any]]:
+    """Rows: labels of descriptors read back from where they are kept, and made by RDKit, beside the step of dmpnn."""
+    *how, n = CASES["dmpnn by descriptors"]
+    run, samples = step_of(*how, n)
+    texts, maker = [str(text) for text in table().smiles], DescriptorLabels(1024)
+    maker.fit(texts, 1)
+    kept = samples.y
+
+    def read() -> None:
+        assert kept is not None
+        for first in range(0, n, SIZE):
+            torch.from_numpy(kept[np.arange(first, min(first + SIZE, n))]).float()
+
+    step, reading, making = in_turn([run, read, lambda: maker.make(texts, 1)], ROUNDS, cpu_seconds)
+    peer = {"peer": n / step, "floor": 10, "unit": "molecules/s", "peer_name": "the step"}
+    return {
+        f"labels of descriptors {name}, beside a pretraining step of dmpnn": {
+            "molgraph": n / seconds, "ratio": step / seconds, **peer
+        }
+        for name, seconds in (("read back", reading), ("made once by RDKit", making))
+    }  # fmt: skip
+
+
 def peer_batches(smiles: list[str], y: np.ndarray, folder: Path) -> tuple[Any, Any]:
     """DeepChem's model at the size ``small``, and its data, featurised before.
 
@@ -175,4 +199,5 @@ def ours(rows: Table, y: np.ndarray, size: int) -> Callable[[], None]:
 def pretraining_speed() -> dict[str, dict[str, Any]]:
     """Rows of the speed table."""
     rows = {f"pretraining step, {name}": against_products(name) for name in CASES}
+    rows |= label_making()
     return rows | {"fine-tuning step of GROVER, width 256, batches of 32": fine_tuning()}
