@@ -25,7 +25,7 @@ from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model
 from molgraph.train.optimizers import USUAL_EPOCHS, USUAL_STEPS
 
-PILOT, PILOT_EPOCHS = 256, 2  # rows and epochs of a network's trial fit, which estimates its time
+PILOT, PILOT_EPOCHS = 256, (2, 8)  # rows and epochs of a network's two trial fits, which estimate its time
 SIZES = (500, 1000)  # rows of the two trial fits of another method
 SMALL = 4000  # rows up to which its first fold is the trial
 FEWEST_EPOCHS = 15  # a network that has time for fewer is not tried
@@ -178,11 +178,14 @@ def _planned(
             if took > seconds:
                 raise TooLongError(f"{len(splits)} folds would take about {took:,.0f} s")
         return {}
-    pilot = {**settings, "epochs": PILOT_EPOCHS}
-    for _ in range(2):  # the first also imports libraries and makes features
-        took = _seconds(candidate, table, rows, PILOT, seed, pilot) * len(rows) / min(PILOT, len(rows))
+    few, more = PILOT_EPOCHS
+    trials = [{**settings, "epochs": n} for n in (few, few, more)]  # the first imports libraries and makes features
+    _, short, long = (_seconds(candidate, table, rows, PILOT, seed, each) for each in trials)
+    epoch = max((long - short) / (more - few), 1e-6)
+    fixed = max(short - few * epoch, 0.0)
+    epoch *= len(rows) / min(PILOT, len(rows))
     usual = max(USUAL_EPOCHS, math.ceil(USUAL_STEPS / math.ceil(len(rows) / BATCH)))
-    affordable = int(seconds / len(splits) / max(took / PILOT_EPOCHS, 1e-6))
+    affordable = int((seconds / len(splits) - fixed) / epoch)
     if affordable < FEWEST_EPOCHS:
         raise TooLongError(f"there was time for {affordable} epochs, and {FEWEST_EPOCHS} are the fewest")
     return {} if affordable >= usual else {"epochs": affordable}
