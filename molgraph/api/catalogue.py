@@ -26,7 +26,7 @@ COMMANDS = {
     "bottleneck": "molgraph train-generator {data} -m 'chemvae(posterior={name})' -o generator.mgm",
     "joiner": "molgraph train dataset:davis -m dmpnn+deepdta -s params.joiner={name} --epochs 2",
     "generator": "molgraph train-generator {data} -m {name} -o generator.mgm",
-    "oracle": "molgraph optimise generator.mgm --oracle {name} -o found.csv",
+    "oracle": "molgraph optimise --oracle {name} -o found.csv",
     "transform": "molgraph optimise --search graph-ga --oracle 'logp={name}(2,4)' -o found.csv",
     "search": "molgraph optimise generator.mgm --oracle qed --search {name} -o found.csv",
     "objective": "molgraph pretrain {data} --objective {name} -o encoder.mgm",

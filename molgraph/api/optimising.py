@@ -23,7 +23,7 @@ from molgraph.data.table import Table
 from molgraph.generate.auto_control import choose_control, is_auto
 from molgraph.generate.control import judge, make_control
 from molgraph.generate.known import read_known, value_known
-from molgraph.generate.optimised import Optimised, annotated, best_so_far, ranked, rows_of, shapes_of
+from molgraph.generate.optimised import Optimised, annotated, best_so_far, constant_note, ranked, rows_of, shapes_of
 from molgraph.generate.oracles.combined import Combined
 from molgraph.generate.oracles.journal import SECONDS, OracleCalls
 from molgraph.generate.oracles.oracle import Oracle
@@ -183,8 +183,9 @@ def optimise(
         if generator is not None:
             generator.set_params(**before)
         calls.close()
-    notes = [*_changed(written, starts), *proposed.notes, proposed.sentence, "" if second is None else second.note]
     rows = ranked(calls)
+    notes = [*_changed(written, starts), *proposed.notes, proposed.sentence, "" if second is None else second.note]
+    notes.append(constant_note([one.total for one in rows]))
     if not interrupted and not any(np.isfinite(one.total) for one in rows):
         reason = f": {rows[0].smiles}: {rows[0].reason}" if rows else ""
         raise EmptyError(

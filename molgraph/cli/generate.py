@@ -93,6 +93,7 @@ def generate(
         molgraph generate gen.mgm -n 1000 --temperature 0.8 -o new.smi
         molgraph generate gen.mgm -n 100 --scaffold "c1ccc([*:1])cc1"
         molgraph generate gen.mgm -n 1000 --distinct -o new.csv
+        molgraph generate gen.mgm -n 100 --want logp=3 -o new.csv
         molgraph generate gen.mgm -n 5
     """
     check_whole("-n", n)

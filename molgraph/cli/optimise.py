@@ -13,7 +13,10 @@ from molgraph.cli.options import argument as word
 
 
 def optimise(
-    model: Annotated[str | None, word("A generator's file (.mgm); --search graph-ga needs none.")] = None,
+    model: Annotated[
+        str | None,
+        word("A generator's file (.mgm), or prior; searches such as graph-ga, ga and mcts need none."),
+    ] = None,
     oracle: Annotated[
         str, option("WORDS", "To make better: qed, A.mgm, mine.py:f, several with bounds.", "--oracle", "--objective")
     ] = "qed",

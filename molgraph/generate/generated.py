@@ -17,6 +17,8 @@ from molgraph.train.training_molecules import molecule_hashes
 
 SEEN, FEW = 50, 0.5  # of so many draws, the share of valid ones below which there is advice
 
+UNENDED = "the text did not end within the length that the model writes"
+
 
 @dataclass(frozen=True)
 class Generated:
@@ -131,5 +133,6 @@ def judge(smiles: Sequence[str], trained_on: np.ndarray | None, standardiser: st
     if trained_on is not None:
         hashes = molecule_hashes(standardise(make_table(list(smiles)), standardiser))
         novel = np.array([each.reason == "" for each in found], dtype=bool) & ~np.isin(hashes, trained_on)
-    canonical, reason = tuple(each.smiles for each in found), tuple(each.reason for each in found)
+    canonical = tuple(each.smiles for each in found)
+    reason = tuple(each.reason if text else UNENDED for text, each in zip(smiles, found, strict=True))
     return Generated(tuple(smiles), canonical, reason, novel)

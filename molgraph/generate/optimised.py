@@ -203,3 +203,17 @@ def best_so_far(calls: OracleCalls) -> np.ndarray:
     values = [one.total if one.within else -np.inf for one in calls.scored.values()]
     best = np.maximum.accumulate(np.array(values, dtype=np.float64)) if values else np.zeros(0)
     return np.append(np.full(calls.before, np.nan), np.where(np.isfinite(best), best, np.nan))
+
+
+def constant_note(scores: Sequence[float]) -> str:
+    """A sentence where several molecules were scored and all have one score; else empty.
+
+    Example:
+        >>> constant_note([3.0, 3.0, float("nan")])
+        'all 2 scored molecules have the same score, 3: the search had nothing to learn from'
+    """
+    known = [score for score in scores if np.isfinite(score)]
+    if len(known) < 2 or min(known) != max(known):
+        return ""
+    words = f"all {len(known):,} scored molecules have the same score, {known[0]:g}"
+    return f"{words}: the search had nothing to learn from"

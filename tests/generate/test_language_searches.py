@@ -6,12 +6,14 @@ from functools import cache
 
 import numpy as np
 import pytest
+import torch
 
 import molgraph
 from molgraph.base.errors import EmptyError, UnsupportedError
 from molgraph.chem.tokens import tokens_of
 from molgraph.generate.language import LanguageGenerator
 from molgraph.generate.policy import Policy
+from molgraph.generate.searches.reinvent import Reinvent
 from molgraph.generate.searches.search import make_search
 from molgraph.train.model import Model
 from tests.episodes import tiny_language
@@ -32,6 +34,27 @@ def model() -> Model:
 def test_constant_oracles_spend_the_budget(search: str, value: float) -> None:
     found = molgraph.optimise(model(), lambda _: value, search=search, budget=24, compare=False, batch=8)
     assert len(found) == 24 and (found.frame.objective == value).all()
+    assert any("same score" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_adding_a_constant_to_scores_changes_nothing(search: str) -> None:
+    """Rewards are scores in the range of all so far, those of replayed texts too: the agents are equal."""
+    agents = []
+    for offset in (2048.0, -1024.0):
+        found = make_search(search)
+        found.begin(tiny_language(), seed=1)
+        for step in range(4):
+            texts = found.ask(8, step).smiles
+            found.tell(texts, offset + np.array([len(text) for text in texts]) * 2.0**step)
+        found.ask(8, 4)
+        agents.append(found.agent.network.state_dict())
+        if isinstance(found, Reinvent):
+            replayed = found.rewarded([*found.best.best.values()])
+            by_score = sorted(replayed, key=lambda one: -one.score)
+            assert [one.reward for one in by_score] == sorted((one.reward for one in replayed), reverse=True)
+            assert by_score[0].reward == 1 > by_score[-1].reward
+    assert all(torch.equal(a, b) for a, b in zip(*(agent.values() for agent in agents), strict=True))
 
 
 @pytest.mark.parametrize("search", SEARCHES)

@@ -30,7 +30,7 @@ def bred(
     seed: int, generations: int, n: int = 50, *, shuffled: bool = False, **params: Any
 ) -> tuple[dict[str, float], float]:
     """The scores of a run by penalised logP, and the unique share of the population in its last ten generations."""
-    search, rng = make_search("ga", **params), np.random.default_rng(seed)
+    search, rng = make_search("ga", initial=0, **params), np.random.default_rng(seed)
     search.begin(seed=seed)
     scores, unique = dict[str, float](), list[float]()
     for step in range(generations):
@@ -77,7 +77,7 @@ def test_places_and_tokens_of_mutations_are_uniform(off: str) -> None:
 @pytest.mark.system("ga-d", rung="exact")
 def test_beta_is_on_once_the_best_stagnates(off: str) -> None:
     """Nigam et al. 2020, section 4.1: 0, and 1,000 after five generations without a change of the best."""
-    search: Any = make_search("ga", beta=0.0 if off else "adaptive")
+    search: Any = make_search("ga", initial=0, beta=0.0 if off else "adaptive")
     search.begin(seed=0)
     best = [1, 2, 2, 2, 2, 2, 2, 2, 3, 3]
     assert [search.weight(float(score)) for score in best] == [0, 0, 0, 0, 0, 0, 1000, 1000, 0, 0]
@@ -99,7 +99,7 @@ def test_the_discriminator_tells_drug_like_molecules_from_random_selfies(off: st
 
 def reference_molecules(n: int) -> list[str]:
     """Reference molecules of the built-in list."""
-    search = make_search("ga")
+    search = make_search("ga", initial=0)
     search.begin(seed=0)
     return search.draws(n, 0)
 

@@ -24,7 +24,7 @@ from tests.systems.toy_language import SCORES, STRINGS, probabilities, toy_model
 
 def told(codes: list[list[int]], rewards: np.ndarray) -> list[Written]:
     """Texts with their rewards."""
-    return [Written(row, float(r), np.zeros(0)) for row, r in zip(codes, rewards, strict=True)]
+    return [Written(row, float(r), np.zeros(0), float(r)) for row, r in zip(codes, rewards, strict=True)]
 
 
 @pytest.mark.system("sampled-best-response-brpi", rung="exact")

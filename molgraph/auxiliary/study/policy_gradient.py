@@ -99,7 +99,9 @@ class Rewarded:
         written = canonical_smiles(self.policy.texts(codes))
         distinct = [*dict.fromkeys(each.smiles for each in written if not each.reason)]
         known = dict(zip(distinct, self.oracle.score(distinct).value.tolist(), strict=True)) if distinct else {}
-        return codes, np.array([np.nan if each.reason else known[each.smiles] for each in written])
+        score = np.array([np.nan if each.reason else known[each.smiles] for each in written])
+        self.unit.widen(score)
+        return codes, score
 
     def gradient(self, name: str, codes: Sequence[list[int]], reward: np.ndarray) -> np.ndarray:
         """float64 [d], the gradient of the expected reward by all weights, as the estimator of that name has it."""

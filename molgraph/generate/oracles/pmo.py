@@ -17,8 +17,13 @@ from molgraph.generate.oracles.oracle import Oracle, Scores
 PMO_TASKS = tuple(TASKS)
 
 
-@register("oracle", "pmo", summary="a task of the PMO benchmark: pmo(celecoxib_rediscovery)",
-          paper="Brown et al. 2019, J. Chem. Inf. Model. 59:1096; Gao et al. 2022, NeurIPS")  # fmt: skip
+@register(
+    "oracle",
+    "pmo",
+    summary="a task of the PMO benchmark: pmo(celecoxib_rediscovery)",
+    paper="Brown et al. 2019, J. Chem. Inf. Model. 59:1096; Gao et al. 2022, NeurIPS",
+    command="molgraph optimise --oracle 'pmo(celecoxib_rediscovery)' -o found.csv",
+)
 class PMO(Oracle):
     """A task of GuacaMol (Brown et al. 2019) as the benchmark PMO (Gao et al. 2022) has it, 0 to 1.
 
@@ -26,7 +31,10 @@ class PMO(Oracle):
     hydrogens among them.
 
     Args:
-        task: its name, one of ``PMO_TASKS``.
+        task: its name: albuterol_similarity, amlodipine_mpo, celecoxib_rediscovery, deco_hop, fexofenadine_mpo,
+            isomers_c7h8n2o2, isomers_c9h10n2o2pf2cl, median1, median2, mestranol_similarity, osimertinib_mpo,
+            perindopril_mpo, qed, ranolazine_mpo, scaffold_hop, sitagliptin_mpo, thiothixene_rediscovery,
+            troglitazone_rediscovery, valsartan_smarts or zaleplon_mpo.
     """
 
     name, scale = "pmo", 0.2

@@ -26,7 +26,7 @@ BITS = 2048
     "reward",
     "rnd",
     summary="a bonus for molecules whose random features cannot be predicted yet (random network distillation)",
-    paper="Burda et al. 2019a, ICLR, arXiv:1808.04355; Burda et al. 2019b, ICLR, arXiv:1810.12894",
+    paper="Burda et al. 2019, ICLR (arXiv:1808.04355; arXiv:1810.12894)",
     systems=(
         SystemCard(
             "curiosity",
@@ -42,10 +42,10 @@ BITS = 2048
 class RandomDistillation(Reward):
     """``S(x) + weight scale b(x)`` with ``b(x) = |g(x) - phi(x)|^2 / s``.
 
-    ``phi`` is a frozen random network on Morgan fingerprints (the RF features of Burda et al. 2019a, section 2.1), and
-    ``g`` is trained to predict it from the molecules met, each batch after its bonus was paid: the error of prediction
-    as the bonus, without actions, is that of Burda et al. 2019b (section 2.2). ``s`` is the running standard deviation
-    of the errors, as there (section 2.4).
+    ``phi`` is a frozen random network on Morgan fingerprints (the RF features of Burda et al. 2019, arXiv:1808.04355,
+    section 2.1), and ``g`` is trained to predict it from the molecules met, each batch after its bonus was paid: the
+    error of prediction as the bonus, without actions, is that of arXiv:1810.12894 (section 2.2). ``s`` is the running
+    standard deviation of the errors, as there (section 2.4).
 
     Args:
         weight: of the bonus, in units of the oracle's scale.

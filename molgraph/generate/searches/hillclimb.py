@@ -75,7 +75,7 @@ class HillClimb(LanguageSearch):
             order = np.argsort([-one.reward for one in told], kind="stable")[:k]
             return [told[row].codes for row in order]
         for one in told:
-            self.scores.setdefault(tuple(one.codes), []).append(one.reward)
+            self.scores.setdefault(tuple(one.codes), []).append(one.score if np.isfinite(one.score) else -np.inf)
         mean = {text: float(np.mean(scores)) for text, scores in self.scores.items()}
         return [list(text) for text in sorted(mean, key=lambda text: -mean[text])[:k]]
 

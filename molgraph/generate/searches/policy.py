@@ -35,33 +35,42 @@ class Written(NamedTuple):
 
     Args:
         codes: its tokens.
-        reward: from 0 to 1.
+        reward: from 0 to 1, its score in the range of those that were told so far.
         log_mu: its tokens' log-probabilities when it was drawn; empty of one that the model did not draw.
+        score: as the oracle gave it; NaN of a text without one.
     """
 
     codes: list[int]
     reward: float
     log_mu: np.ndarray
+    score: float = np.nan
 
 
 class Unit:
     """Bring scores to 0 to 1: as they are where all told so far are, else between the lowest and the highest told.
 
     Example:
-        >>> unit = Unit()
-        >>> unit(np.array([0.2, 0.9, np.nan])).tolist(), unit(np.array([-1.0, 3.0, 1.0])).tolist()
-        ([0.2, 0.9, 0.0], [0.0, 1.0, 0.5])
+        >>> unit, scores = Unit(), np.array([0.2, 0.9, np.nan])
+        >>> unit.widen(scores)
+        >>> unit(scores).tolist()
+        [0.2, 0.9, 0.0]
+        >>> unit.widen(np.array([-1.0, 3.0]))
+        >>> unit(np.array([-1.0, 3.0, 1.0])).tolist()
+        [0.0, 1.0, 0.5]
     """
 
     def __init__(self) -> None:
-        self.low, self.high = 0.0, 1.0
+        self.low, self.high = np.inf, -np.inf
+
+    def widen(self, score: np.ndarray) -> None:
+        """Let the range hold these scores; those that are no finite numbers are passed over."""
+        known = score[np.isfinite(score)]
+        self.low, self.high = min([self.low, *known.tolist()]), max([self.high, *known.tolist()])
 
     def __call__(self, score: np.ndarray) -> np.ndarray:
         """float64 [n]; 0 of what has no score."""
-        known = score[np.isfinite(score)]
-        if len(known):
-            self.low, self.high = min(self.low, float(known.min())), max(self.high, float(known.max()))
-        return np.nan_to_num((np.nan_to_num(score, nan=self.low) - self.low) / (self.high - self.low))
+        low, high = (0.0, 1.0) if self.low >= 0 and self.high <= 1 else (self.low, self.high)
+        return np.nan_to_num(np.clip((score - low) / (high - low or 1.0), 0.0, 1.0))
 
 
 class LanguageSearch(Search):
@@ -106,7 +115,8 @@ class LanguageSearch(Search):
         """Learn from what was told, then draw ``n`` texts."""
         with self.agent.at_work():
             if self.told:
-                self.learn(self.dated(self.told) if self.keeps_log_mu else self.told, step)
+                told = self.rewarded(self.told)
+                self.learn(self.dated(told) if self.keeps_log_mu else told, step)
                 self.told = []
             texts = self.write(n, step)
         return Proposals(texts, np.zeros(len(texts)))
@@ -124,6 +134,11 @@ class LanguageSearch(Search):
             near.append(text)
         texts = [*filter(None, map(str, standardise_smiles(near, self.standardiser).values)), *asked.smiles]
         return Proposals(texts, np.zeros(len(texts)))
+
+    def rewarded(self, told: Sequence[Written]) -> list[Written]:
+        """The texts with their rewards in the range of all scores so far."""
+        rewards = self.unit(np.array([one.score for one in told], dtype=np.float64))
+        return [one._replace(reward=reward) for one, reward in zip(told, rewards.tolist(), strict=True)]
 
     def dated(self, told: Sequence[Written]) -> list[Written]:
         """The texts with their log-probabilities under the agent, which has not changed since it drew them."""
@@ -145,13 +160,14 @@ class LanguageSearch(Search):
 
     def tell(self, smiles: Sequence[str], score: np.ndarray) -> None:
         """Keep the texts that can be learned from until the next batch."""
-        rewards = self.unit(np.asarray(score, dtype=np.float64))
+        scores = np.asarray(score, dtype=np.float64)
+        self.unit.widen(scores)
         other = [text for text in smiles if text not in self.drawn]
         encoded = dict(zip(other, self.agent.encode(other), strict=True))
-        for text, reward in zip(smiles, rewards.tolist(), strict=True):
+        for text, value in zip(smiles, scores.tolist(), strict=True):
             codes = self.drawn.get(text) or encoded.get(text)
             if codes:
-                self.told.append(Written(codes, reward, np.zeros(0)))
+                self.told.append(Written(codes, 0.0, np.zeros(0), value))
 
     def notes(self, starts: Sequence[str]) -> list[str]:
         """Which starts the model cannot write."""
@@ -265,10 +281,10 @@ class PolicySearch(LanguageSearch):
 
     def whole_groups(self, told: Sequence[Written]) -> list[Written]:
         """The groups of which each text was told: two texts of one molecule have one reward, others are left out."""
-        reward = {tuple(one.codes): one.reward for one in told}
+        written = {tuple(one.codes): one for one in told}
         same = {row: tuple(self.drawn[text]) for row, text in self.text_of.items()}
-        kept = [group for group in self.groups if all(same[tuple(row)] in reward for row in group)]
-        return [Written(row, reward[same[tuple(row)]], np.zeros(0)) for group in kept for row in group]
+        kept = [group for group in self.groups if all(same[tuple(row)] in written for row in group)]
+        return [written[same[tuple(row)]]._replace(codes=row) for group in kept for row in group]
 
     def learn(self, told: Sequence[Written], step: int) -> None:
         """The estimator's passes over the batch."""

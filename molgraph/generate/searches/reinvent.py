@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -13,6 +13,7 @@ from molgraph.base.registry import register
 from molgraph.base.seeds import generator
 from molgraph.base.systems import SystemCard
 from molgraph.generate.searches.policy import PolicySearch, Written
+from molgraph.generate.searches.search import Proposals
 
 
 class Memory:
@@ -27,6 +28,10 @@ class Memory:
 
     def __len__(self) -> int:
         return len(self.best)
+
+    def renew(self, rewarded: Callable[[Sequence[Written]], Sequence[Written]]) -> None:
+        """Bring the rewards of all texts to the range of the scores as it is now."""
+        self.best = dict(zip(self.best, rewarded([*self.best.values()]), strict=True))
 
     def add(self, told: Sequence[Written]) -> None:
         """Keep texts, the best of all."""
@@ -109,6 +114,11 @@ class Reinvent(PolicySearch):
         """Empty the memory too."""
         self.best = self.new_memory()
         super().forget()
+
+    def ask(self, n: int, step: int) -> Proposals:
+        """As ``LanguageSearch.ask``, with the memory's rewards in the range of the scores as it is now."""
+        self.best.renew(self.rewarded)
+        return super().ask(n, step)
 
     def learn(self, told: Sequence[Written], step: int) -> None:
         """A step on the batch and on texts of the memory."""

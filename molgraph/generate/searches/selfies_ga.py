@@ -56,11 +56,12 @@ class SelfiesGA(Search):
     stays. With ``beta=adaptive`` beta is 0 while the best score of the population changes, and ``strong`` once it
     has been the same for ``patience`` generations, so that families of molecules that are around for long make room.
     There is no crossover. The population begins with the starts and the molecules whose scores are known, otherwise
-    with methane as in the paper.
+    with draws of the generator, without one of a built-in list; in the paper with methane (``initial=0``).
 
     Args:
         beta: weight of the discriminator, a number in the unit of the scores or ``adaptive``.
         population: molecules of the population.
+        initial: draws that are scored before the first offspring; none where there are starts or known molecules.
         patience: generations without change after which the adaptive beta is on.
         strong: the adaptive beta where it is on.
         max_tokens: SELFIES tokens of a molecule.
@@ -72,7 +73,7 @@ class SelfiesGA(Search):
 
     name = "ga"
     needs = ("selfies",)
-    small = MappingProxyType({"population": 10, "epochs": 1})
+    small = MappingProxyType({"population": 10, "initial": 10, "epochs": 1})
     batch_size = 50
     chooses = False
 
@@ -81,6 +82,7 @@ class SelfiesGA(Search):
         *,
         beta: float | str = "adaptive",
         population: Annotated[int, Range(2, 100_000)] = 100,
+        initial: Annotated[int, Range(0, 100_000)] = 60,
         patience: Count = 5,
         strong: Positive = 1000.0,
         max_tokens: Annotated[int, Range(2, 1000)] = 81,
@@ -89,6 +91,7 @@ class SelfiesGA(Search):
         if beta != "adaptive" and (isinstance(beta, str) or not 0 <= beta <= HUGE):
             raise BadValueError(f"beta is {beta!r}", hint="a number from 0, or adaptive")
         self.beta, self.population, self.patience, self.strong = beta, population, patience, strong
+        self.initial = initial
         self.max_tokens, self.epochs = max_tokens, epochs
         self.scores: dict[str, float] = {}
         self.members: list[Member] = []
@@ -100,6 +103,8 @@ class SelfiesGA(Search):
         self.scores, self.members, self.best, self.judge = {}, [], [], None
         super().begin(*args, **how)
         self.members += self.written(self.starts)
+        if self.starts or self.n_known:
+            self.initial = 0
 
     def learn_known(self, smiles: Sequence[str], score: np.ndarray) -> int:
         """Take the best of molecules whose scores are known into the population."""
@@ -119,6 +124,10 @@ class SelfiesGA(Search):
 
     def ask(self, n: int, step: int) -> Proposals:
         """The offspring of a generation: one mutation each of members that stay."""
+        if len(self.scores) < self.initial:
+            drawn = self.draws(n, step)
+            self.members += self.written(drawn)
+            return Proposals(drawn, np.zeros(len(drawn)))
         rng = generator(self.seed, self.name, step)
         alive = [one for one in self.members if one.smiles in self.scores]
         kept = self.survivors(alive, n, rng, step) if alive else []
