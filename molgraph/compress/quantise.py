@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from molgraph.base.contracts import Method
 from molgraph.base.errors import UnsupportedError
@@ -81,9 +81,13 @@ class Quantise(Compressor):
             round_weights(network, self.bits)
             return with_network(method, network, summary_of(network))
         callback = QuantisedTraining(self.bits, learn_widths=self.learn == "widths")
-        length = {"epochs": self.epochs or EPOCHS, "min_steps": 0 if self.epochs else STEPS, "patience": None}
-        how = {**length, "seed": seed, "label": "quantising"}
-        made = train_further(method, table, valid if len(valid) else None, [callback], **how)
+        length: dict[str, Any] = {
+            "epochs": self.epochs or EPOCHS,
+            "min_steps": 0 if self.epochs else STEPS,
+            "patience": None,
+        }
+        judged = valid if len(valid) else None
+        made = train_further(method, table, judged, [callback], label="quantising", seed=seed, **length)
         made.notes = (*made.notes, summary_of(made.ready().network))
         return made
 

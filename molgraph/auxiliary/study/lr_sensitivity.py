@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Annotated
@@ -46,7 +46,7 @@ def good_rates(errors: np.ndarray, within: float) -> np.ndarray:
     return np.isfinite(errors) & (errors <= (1 + within) * least)
 
 
-def bowl(optimizer: str, rates: Sequence[float]) -> np.ndarray:
+def bowl(optimizer: str, rates: Iterable[float]) -> np.ndarray:
     """float [rates]: ``sqrt(1 + w' H w / 2)`` of ``H = diag(10, 1)`` after 60 steps from (1, 1); large where it flies
     off."""
     ends = []
@@ -61,9 +61,9 @@ def bowl(optimizer: str, rates: Sequence[float]) -> np.ndarray:
     return np.nan_to_num(ends, nan=np.inf, posinf=np.inf)
 
 
-def bowl_by_formula(rates: Sequence[float]) -> np.ndarray:
+def bowl_by_formula(rates: Iterable[float]) -> np.ndarray:
     """The same for plain gradient descent, whose ``w_t = (1 - rate h)^t``."""
-    h, rate = np.array(CURVATURE), np.asarray(rates, dtype=np.float64)[:, None]
+    h, rate = np.array(CURVATURE), np.array([*rates], dtype=np.float64)[:, None]
     with np.errstate(over="ignore"):
         return np.asarray(np.sqrt(1 + 0.5 * (h * (1 - rate * h) ** (2 * STEPS)).sum(axis=1)))
 
