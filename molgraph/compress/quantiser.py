@@ -82,7 +82,7 @@ def within(smooth: np.ndarray, sizes: np.ndarray, budget: float) -> np.ndarray:
         budget: 2 or more.
 
     Example:
-        >>> within(np.array([3.1, 4.9]), np.array([10, 10]), 4.5).tolist()
+        >>> within(np.array([3.1, 4.9]), np.array([10, 10]), 4.0).tolist()
         [3, 5]
     """
     widths = np.ceil(smooth - 1e-6).astype(np.int64).clip(FEWEST, MOST)

@@ -70,7 +70,10 @@ def learn_bits(x: np.ndarray, bits: int, *, steps: int = STEPS, seed: int = 0) -
 
     Martinez et al. 2020, "Training binary neural networks with real-to-binary convolutions": signs in the forward pass,
     gradients straight through them, and a real-valued teacher whose similarities the binary student matches. There each
-    layer of a network is binary; here the one behind a frozen encoder.
+    layer of a network is binary; here the one behind a frozen encoder, whose rows' similarities are matched.
+
+    Known limit: on 20,000 molecules of ZINC 256 bits keep 62% of the hundred nearest by the cosine of the shipped
+    encoder's 900 numbers (random hyperplanes: 51%); draw more rows than needed and rank them by the vectors.
 
     Args:
         x: float [n, d].

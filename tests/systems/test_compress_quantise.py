@@ -11,14 +11,18 @@ import pytest
 import torch
 from torch import Tensor
 
+from molgraph.base.errors import BadValueError, UnsupportedError
+from molgraph.base.parts import make_part
 from molgraph.compress.quantise import Quantise
-from molgraph.compress.quantiser import UniformQuantiser, bits_of, levels
+from molgraph.compress.quantiser import UniformQuantiser, bits_of, levels, matrices, round_weights
 from molgraph.data.read import read_table
 from molgraph.data.table import Table
 from molgraph.train.archive import read_archive
+from molgraph.train.make_method import make_method
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
+from molgraph.train.packed_weights import LONGEST, SHORTEST
 from tests.systems.effect import Effect
 from tests.tiny import series, small
 
@@ -77,6 +81,30 @@ def test_the_budget_is_met_as_counted_in_the_bytes_of_the_file(off: str, tmp_pat
         np.testing.assert_array_equal(again.predict(NASTY).value, made.predict(again.read(NASTY)).value)
         assert again.save(tmp_path / "again.mgm").read_bytes() == path.read_bytes()
     np.testing.assert_array_equal(source.predict(NASTY).value, before)
+
+
+@pytest.mark.parametrize("how", ["quantise(bits=0)", "quantise(1)", "quantise(bits=32)", "quantise(learn=all)"])
+def test_impossible_settings_are_refused_in_a_sentence(how: str) -> None:
+    with pytest.raises(BadValueError, match=r"quantise: (bits|learn) is .*, expected"):
+        make_part("compressor", how)
+
+
+@pytest.mark.parametrize("name", ["random_forest(n_estimators=2)", "ensemble(gin, n=2)"])
+def test_what_is_no_network_is_refused_in_a_sentence(name: str) -> None:
+    params = {"params": {"epochs": 1, "d_hidden": 8, "threads": 1}} if "gin" in name else {}
+    source = Model(make_method(name, **params).fit(series(24)), targets=series(4).targets)
+    with pytest.raises(UnsupportedError, match="no network whose weights could be quantised") as error:
+        Quantise().compress(source, series(24), series(8, 24), 0)
+    assert "born_again" in str(error.value.hint)
+
+
+def test_the_weights_of_a_vanishing_matrix_and_odd_ones_are_rounded() -> None:
+    network = small(encoder="gin", params={"d_hidden": 8}, epochs=1).fit(series(16)).ready().network
+    name, value = next(matrices(network))
+    value.data.zero_()
+    round_weights(network, 4.9)
+    assert {steps.bits for steps in network.quantised.values()} == {4} and not network.get_parameter(name).any()
+    assert all(SHORTEST / 2 < steps.step < LONGEST for steps in network.quantised.values())
 
 
 @cache
