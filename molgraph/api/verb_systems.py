@@ -226,7 +226,7 @@ VERBS = (
             "real-to-binary",
             left_out="networks of binary layers: their gates of channels and the chain of ever more binary teachers",
             off="--code-by hyperplanes",
-            beside=("random hyperplanes", "principal components, whole numbers"),
+            beside=("random hyperplanes", "principal components, 16 numbers"),
             modules=("molgraph.embed.heads", "molgraph.train.row_formats"),
         ),
         "option",

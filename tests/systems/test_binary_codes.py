@@ -113,7 +113,7 @@ def kept(seed: int, how: str) -> float:
     """The share of the 100 nearest rows by the cosine that are among the 100 nearest by codes."""
     library, queries = zinc(seed)
     wanted = nearest_vectors(queries, library, NEAR).row
-    if how == "principal components, 16 numbers":  # as many bits as the code
+    if how == "principal components, 16 numbers":  # as many bits, at 16 a number; they are not rounded
         mean = unit(library).mean(axis=0)
         axes = np.linalg.svd(unit(library)[:4000] - mean, full_matrices=False)[2][: BITS // 16].T
         found = nearest_vectors((unit(queries) - mean) @ axes, (unit(library) - mean) @ axes, NEAR).row
