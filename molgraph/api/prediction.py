@@ -116,7 +116,8 @@ def embed(
             both have, so that an index stays valid; see ``molgraph.embed.align``.
         code: a width: vectors are compressed to codes by an autoencoder, which is written beside ``out`` as
             ``OUT.code.npz``; or such a file, whose code is used again.
-        code_by: ``autoencoder``, or ``projection`` for a random one.
+        code_by: ``autoencoder``, or ``projection`` for a random one; ``binary``, or random ``hyperplanes``, for codes
+            of so many bits, which a file ``.bits`` keeps as such.
         seed: of the code.
 
     Returns:

@@ -17,10 +17,12 @@ from molgraph.chem.fingerprints import morgan
 from molgraph.chem.tanimoto import BitTable
 from molgraph.data.content import entity_texts
 from molgraph.data.read import iter_rows
+from molgraph.embed.binary import bit_cosines, packed_bits
 from molgraph.embed.csls import CSLS
 from molgraph.embed.encoder import encoder_model
+from molgraph.embed.heads import coded, is_binary
 from molgraph.embed.search import Best, Similarity, add_block, unit
-from molgraph.embed.vectors import Rows, check_width, holds_vectors, joined, vector_blocks
+from molgraph.embed.vectors import Rows, check_width, holds_vectors, is_bits, joined, vector_blocks
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model
 from molgraph.train.pipelined_predict import predict_tables
@@ -46,7 +48,9 @@ def nearest(
     """Find the k rows of a library that are most similar to each query; the search is exact.
 
     The library is read in blocks, so that memory does not grow with it. Molecules are compared by the cosine of their
-    vectors, or by the Tanimoto similarity of Morgan fingerprints (radius 2, 2,048 bits). With ``smarts`` the first
+    vectors, or by the Tanimoto similarity of Morgan fingerprints (radius 2, 2,048 bits). Binary codes, a file that ends
+    in ``.bits``, are compared by their Hamming distance h, as the cosine ``1 - 2 h / bits`` of codes of -1 and 1; an
+    encoder codes the other side as ``LIBRARY.bits.code.npz`` says. With ``smarts`` the first
     argument is the library, and those of its molecules are found that fit the pattern with substituents like the
     exemplars: ``molgraph.nearest("lib.smi", smarts="c1ccccc1[*:1]", like="[*:1]C(=O)O", eps=0.3)``; see
     ``molgraph.api.soft_search.soft_matches`` for what it returns.
@@ -100,6 +104,8 @@ def nearest(
         raise ConflictError(f"both sides hold vectors already, and by={by} would make others", hint="leave it out")
     prints = not any(ready) and by in (None, FINGERPRINT)
     encoder = None if prints or by is None else encoder_model(by if isinstance(by, Model) else load_model(by))
+    if encoder is not None and (bits := [each for each in (query, library) if is_bits(each)]):
+        encoder = coded(encoder, None, f"{os.fspath(bits[0])}.code.npz", {}, "binary", 0)[0]
     how: dict[str, Any] = {"encoder": encoder, "threads": threads, "columns": columns}
     asked = joined([*_blocks(query, **how)])
     if not len(asked):
@@ -110,12 +116,12 @@ def nearest(
 def _search(asked: Rows, library: Any, k: int, csls: bool, prints: bool, how: dict[str, Any]) -> pd.DataFrame:
     able = np.flatnonzero(asked.ok)
     best, local = Best(len(able), k), CSLS(len(able)) if csls else None
-    table, queries = BitTable(asked.x[able]) if prints else None, unit(asked.x[able])
+    table, queries = BitTable(asked.x[able]) if prints else None, asked.x[able]
     kept, start = [], 0
     with bar("searching", total=count_rows(library)) as progress:
         for block in _blocks(library, **how):
             check_width(asked, block)
-            similarity = _cosines(queries, block.x) if table is None else _tanimoto(table, block.x)
+            similarity = _tanimoto(table, block.x) if table is not None else _cosines(queries, block.x)
             if local is not None:
                 similarity = local.scaled(similarity, block.ok)
             before = best.row.copy()
@@ -128,8 +134,11 @@ def _search(asked: Rows, library: Any, k: int, csls: bool, prints: bool, how: di
 
 
 def _cosines(queries: np.ndarray, x: np.ndarray) -> Similarity:
-    rows_of = unit(x)
-    return lambda rows: (queries @ rows_of[rows].T).clip(-1, 1)  # rounding goes beyond 1
+    """Of vectors, or of packed binary codes."""
+    if x.dtype == np.uint8:
+        return lambda rows: bit_cosines(queries, x[rows])
+    wanted, rows_of = unit(queries), unit(x)
+    return lambda rows: (wanted @ rows_of[rows].T).clip(-1, 1)  # rounding goes beyond 1
 
 
 def _tanimoto(queries: BitTable, x: np.ndarray) -> Similarity:
@@ -156,6 +165,7 @@ def _blocks(source: Any, encoder: Model | None, threads: int | None, columns: di
     many = (count_rows(source) or 0) > CHUNK_ROWS
     for table, found in predict_tables(encoder, ((each, each) for each in pieces), many=many):
         x = np.where(found.ok[:, None], found.value, 0).astype(np.float32)
+        x = packed_bits(x) if is_binary(encoder) else x
         reason = np.where(found.ok, "", np.where(found.reason == "", "no vector", found.reason)).astype(object)
         yield Rows(found.ids, entity_texts(table.entities[0]), x, reason)
 

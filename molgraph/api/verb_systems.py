@@ -223,6 +223,20 @@ VERBS = (
     ),
     Built(
         SystemCard(
+            "real-to-binary",
+            left_out="networks of binary layers: their gates of channels and the chain of ever more binary teachers",
+            off="--code-by hyperplanes",
+            beside=("random hyperplanes", "principal components, 16 numbers"),
+            modules=("molgraph.embed.heads", "molgraph.train.row_formats"),
+        ),
+        "option",
+        "--code-by",
+        "molgraph.embed.binary",
+        "Martinez et al. 2020, ICLR",
+        "molgraph embed encoder.mgm dataset:chembl2321810 --code 64 --code-by binary -o library.bits",
+    ),
+    Built(
+        SystemCard(
             "embedding-grammars",
             left_out="words and their learned vectors: fragments by properties, or by an encoder; the other rules than "
             "a ball around exemplars",

@@ -40,7 +40,8 @@ def nearest(
     fingerprints (Morgan, radius 2, 2,048 bits) by Tanimoto. Columns: query_id,
     query, rank, id, smiles, similarity, reason; a query that cannot be read
     is one row with its reason. A library that is searched often is best
-    written as vectors once (molgraph embed).
+    written as vectors once (molgraph embed), or as bits (--code-by binary),
+    which are compared by their Hamming distance.
 
     With --smarts the one file is the library. RDKit matches the pattern; at a
     place such as [*:1] stands a substituent whose vector is within --eps of
@@ -53,6 +54,7 @@ def nearest(
         molgraph nearest hits.csv library.smi --by encoder.mgm -o near.csv
         molgraph embed encoder.mgm library.smi -o library.parquet
         molgraph nearest hits.csv library.parquet --by encoder.mgm
+        molgraph nearest hits.csv library.bits --by encoder.mgm
         molgraph nearest hits.parquet library.parquet --csls -o near.parquet
         molgraph nearest library.smi --smarts "c1ccccc1[*:1]" --like "[*:1]C(=O)O" --eps 0.3
 

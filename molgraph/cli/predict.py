@@ -88,13 +88,16 @@ def embed(**given: Any) -> None:
     by the molecules that both have, so that an index made before stays of
     use. --code 32 writes codes of 32 numbers in place of the vectors, of an
     autoencoder that no task trains, and OUT.code.npz, which codes further
-    tables alike. `molgraph nearest` searches in vectors.
+    tables alike. With --code-by binary it has N bits, learned to keep the
+    neighbours of the vectors; OUT may end in .bits then, a file of N/8 bytes
+    a row. `molgraph nearest` searches in vectors and in bits.
 
     Examples:
         molgraph embed encoder.mgm library.smi -o vectors.parquet
         molgraph embed new.mgm library.smi --align vectors.parquet -o new.parquet
         molgraph embed encoder.mgm library.smi --code 32 -o codes.parquet
         molgraph embed encoder.mgm new.csv --code codes.parquet.code.npz -o more.parquet
+        molgraph embed encoder.mgm library.smi --code 256 --code-by binary -o library.bits
         molgraph embed model.mgm new.csv -o vectors.npy
         molgraph embed model.mgm CCO c1ccccc1O
         molgraph embed graphs.mgm dataset:mutag -o vectors.npy
@@ -105,7 +108,9 @@ def embed(**given: Any) -> None:
 def _more(
     align: Annotated[str | None, opt.option("FILE", "Turn them into the frame of older vectors; or none.")] = None,
     code: Annotated[str | None, opt.option("N", "Compress vectors to N numbers; or the .npz file of a code.")] = None,
-    code_by: Annotated[str, opt.option("autoencoder|projection", "How; projection: a random one.")] = "autoencoder",
+    code_by: Annotated[
+        str, opt.option("autoencoder|binary|projection|hyperplanes", "How; binary: of N bits; the last two: random.")
+    ] = "autoencoder",
     seed: Annotated[int, opt.option("N", "Of the code.")] = 0,
 ) -> None: ...
 
@@ -183,7 +188,7 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
 
 def _changes(given: dict[str, Any]) -> dict[str, Any]:
     """What is done to the vectors: aligned, or coded."""
-    opt.check_word("--code-by", given["code_by"], ("autoencoder", "projection"))
+    opt.check_word("--code-by", given["code_by"], ("autoencoder", "binary", "projection", "hyperplanes"))
     align, code = given["align"], given["code"]
     width = int(code) if code is not None and code.isdigit() else code
     return {

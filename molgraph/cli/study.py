@@ -51,6 +51,7 @@ def study(
         molgraph study pair-bias dataset:davis -m dmpnn+deepdta
         molgraph study units -m encoder.mgm -o units.csv
         molgraph study messages dataset:esol -m dmpnn -o messages.csv
+        molgraph study "lr-sensitivity(optimizers=adam+radam)" dataset:esol -m gin
         molgraph study "alignment(other=control.mgm)" dataset:esol -m oracle.mgm
         molgraph study expressivity dataset:esol -m gin -o diameters.png
         molgraph study open-set assay.csv -t mechanism:multiclass -m dmpnn

@@ -123,7 +123,8 @@ def compress(
         trained_on=np.unique(np.concatenate([hashes, known if known is not None else hashes[:0]])),
         confidence=confidence,
     )
-    notes = [] if compressor.trains else ["it learnt nothing from the rows"]
+    notes = [note for note in made.notes if note not in source.method.notes]
+    notes += [] if compressor.trains else ["it learnt nothing from the rows"]
     if known is not None and (n := int(np.isin(molecule_hashes(test), known).sum())):
         notes.append(f"the source learnt from {n:,} of the {len(test):,} test rows, which flatters it")
     frame, sentences = measure(source, new, test, clean)

@@ -40,6 +40,11 @@ class GroundedCode(nn.Module):
         self.register_buffer("scale", torch.ones(d))
         self.encoder, self.decoder = _Map(d, d_code), _Map(d_code, d)
 
+    @property
+    def width(self) -> int:
+        """Length of a code."""
+        return int(self.encoder.line.out_features)
+
     def standardised(self, x: Tensor) -> Tensor:
         """float [n, d] centred and of one scale, without a gradient to what made them."""
         return ((x if self.task_gradient else x.detach()) - self.mean) / self.scale

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from molgraph.chem.identity import molecule_keys
 from molgraph.data.read import iter_rows
 from molgraph.data.table import Table
 from molgraph.embed.align import Alignment, align
+from molgraph.embed.binary import BinaryCode, hyperplanes, learn_bits
 from molgraph.embed.code import GroundedCode, learn_code, projection
 from molgraph.embed.encoder import CHUNK
 from molgraph.embed.vectors import read_vectors
@@ -28,8 +29,16 @@ from molgraph.train.pretraining import state_outputs
 
 SAMPLE = 20_000  # rows that an alignment or a code is fitted to, at most
 FREE = 5_000  # rows without a counterpart that refine an alignment, at most
+LONGEST = 4096  # bits of a code
 MANY = 4  # anchors for each column, from which nothing is refined
-CodeBy = Literal["autoencoder", "projection"]
+CodeBy = Literal["autoencoder", "projection", "binary", "hyperplanes"]
+Code = GroundedCode | BinaryCode
+MAKERS: dict[str, Callable[..., Code]] = {
+    "autoencoder": learn_code,
+    "projection": projection,
+    "binary": learn_bits,
+    "hyperplanes": hyperplanes,
+}
 
 
 class _Linear(nn.Linear):
@@ -97,7 +106,7 @@ def aligned(encoder: Model, data: Any, old: Any, columns: Mapping[str, Any]) -> 
 
 def coded(
     encoder: Model, data: Any, code: int | str | os.PathLike[str], columns: Mapping[str, Any], by: CodeBy, seed: int
-) -> tuple[Model, GroundedCode]:
+) -> tuple[Model, Code]:
     """An encoder that writes short codes: learned from the first 20,000 rows of the data, or read from a file.
 
     Args:
@@ -105,14 +114,18 @@ def coded(
         data: the table that is going to be embedded.
         code: width of the code, or the file of one (``save_code``).
         columns: which columns of ``data`` are which.
-        by: ``autoencoder``, or ``projection``: a random one, for comparison.
+        by: ``autoencoder``, or ``projection``: a random one, for comparison; ``binary``, or random ``hyperplanes``: a
+            code of -1 and 1, whose width is a number of bits.
         seed: of the code.
     """
     d = int(encoder.method.ready().network.d_state)  # type: ignore[attr-defined]
     if not isinstance(code, int):
         made = load_code(code, d)
-        return with_head(encoder, made, made.encoder.line.out_features), made
-    if not 1 <= code <= d:
+        return with_head(encoder, made, made.width), made
+    if by in ("binary", "hyperplanes") and (code % 8 or not 8 <= code <= LONGEST):
+        words = f"a binary code of {code} bits is asked for"
+        raise BadValueError(words, hint=f"a multiple of 8, from 8 to {LONGEST:,}, such as --code 256")
+    if by in ("autoencoder", "projection") and not 1 <= code <= d:
         raise BadValueError(f"a code of width {code} is asked for, of vectors of width {d}", hint=f"1 to {d}")
     parts: list[np.ndarray] = []
     for table in _tables(encoder, data, columns):
@@ -123,22 +136,30 @@ def coded(
     x = np.concatenate(parts)[:SAMPLE]
     if len(x) < 2:
         raise BadValueError("no two rows have a vector to learn a code from", hint="give a larger table")
-    made = (learn_code if by == "autoencoder" else projection)(x, code, seed=seed)
+    made = MAKERS[by](x, code, seed=seed)
     return with_head(encoder, made, code), made
 
 
-def save_code(code: GroundedCode, path: str | Path) -> None:
+def is_binary(encoder: Model) -> bool:
+    """Whether what it gives of a row is a code of -1 and 1."""
+    return isinstance(encoder.method.ready().network.head, BinaryCode)  # type: ignore[attr-defined]
+
+
+def save_code(code: Code, path: str | Path) -> None:
     """Write a code as a file of arrays (.npz), for further tables."""
     with atomic_write(Path(path)) as file:
         np.savez_compressed(file, **{name: value.numpy() for name, value in code.state_dict().items()})
 
 
-def load_code(path: str | os.PathLike[str], d: int) -> GroundedCode:
+def load_code(path: str | os.PathLike[str], d: int) -> Code:
     """The code of a file, for vectors of width d; nothing in the file is run."""
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: torch.from_numpy(np.asarray(file[name], dtype=np.float32)) for name in file.files}
-        made = GroundedCode(d, len(arrays["encoder.line.bias"]))
+        bits = "line.bias" in arrays
+        made: Code = (
+            BinaryCode(d, len(arrays["line.bias"])) if bits else GroundedCode(d, len(arrays["encoder.line.bias"]))
+        )
         made.load_state_dict(arrays)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         words = f"{path} holds no code of vectors of width {d}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from molgraph.base.errors import FormatError, MismatchError
 from molgraph.base.paths import missing_file
 
 AXIS = "embedding_"  # the columns of a vector are embedding_0, embedding_1, ...
+BITS = ".bits"  # ending of a file of binary codes
 ROWS = 65_536  # rows that are read at once
 _NUMBERED = re.compile(rf"{AXIS}(\d+)")
 
@@ -27,7 +28,7 @@ class Rows:
 
     Args:
         ids, texts: object arrays [n]: ids, and molecules as they were given; empty texts where there are none.
-        x: float32 [n, d]; of a row without a vector zeros.
+        x: float32 [n, d], or of binary codes uint8 [n, bits / 8]; of a row without a vector zeros.
         reason: object array [n]: why a row has no vector, else empty.
     """
 
@@ -59,7 +60,7 @@ def holds_vectors(source: Any) -> bool:
     if not isinstance(source, str | os.PathLike):
         return False
     path = Path(source)
-    return path.suffix.lower() == ".npy" or (path.is_file() and bool(_axes(_columns(path))))
+    return path.suffix.lower() in (".npy", BITS) or (path.is_file() and bool(_axes(_columns(path))))
 
 
 def vector_blocks(source: Any, rows: int = ROWS) -> Iterator[Rows]:
@@ -76,13 +77,16 @@ def vector_blocks(source: Any, rows: int = ROWS) -> Iterator[Rows]:
         if not path.is_file():
             raise missing_file(path)
         try:
-            if path.suffix.lower() == ".parquet":
+            if path.suffix.lower() in (".parquet", BITS):
                 import pyarrow.parquet as pq
 
                 with pq.ParquetFile(path) as file:
-                    start = 0
+                    start, width = 0, 0
+                    if path.suffix.lower() == BITS:
+                        width = _byte_width(file.schema_arrow)
                     for batch in file.iter_batches(batch_size=rows):
-                        yield _rows(batch.to_pandas(), start)
+                        frame = batch.to_pandas()
+                        yield _bit_rows(frame, start, width) if width else _rows(frame, start)
                         start += batch.num_rows
                 return
             source = np.load(path, mmap_mode="r") if path.suffix.lower() == ".npy" else _csv(path)
@@ -106,7 +110,12 @@ def joined(blocks: Sequence[Rows]) -> Rows:
 
 
 def check_width(rows: Rows, others: Rows) -> None:
-    """Raise ``MismatchError`` where two sets of vectors have different widths."""
+    """Raise ``MismatchError`` where two sets of vectors have different widths, or one of them is of binary codes."""
+    if rows.x.dtype != others.x.dtype:
+        words = "binary codes cannot be compared with vectors of numbers"
+        raise MismatchError(
+            words, hint="make both alike: molgraph embed MODEL DATA --code LIBRARY.bits.code.npz -o QUERY.bits"
+        )
     if rows.x.shape[1] != others.x.shape[1]:
         words = f"vectors of width {rows.x.shape[1]} cannot be compared with vectors of width {others.x.shape[1]}"
         raise MismatchError(words, hint="make both with one encoder: molgraph embed MODEL DATA -o vectors.parquet")
@@ -116,6 +125,27 @@ def _array_rows(x: np.ndarray, start: int) -> Rows:
     x = np.asarray(x, dtype=np.float32)
     numbers = np.array([str(start + i) for i in range(len(x))], dtype=object)
     return _marked(numbers, np.full(len(x), "", dtype=object), x, np.full(len(x), "", dtype=object))
+
+
+def is_bits(source: Any) -> bool:
+    """Whether a source is a file of binary codes."""
+    return isinstance(source, str | os.PathLike) and Path(source).suffix.lower() == BITS
+
+
+def _byte_width(schema: Any) -> int:
+    """Bytes of a code, by the columns of a file of binary codes."""
+    kind: Any = schema.field("bits").type if "bits" in schema.names else None
+    if not str(kind).startswith("fixed_size_binary"):
+        raise ValueError("no column of bits")
+    return int(kind.byte_width)
+
+
+def _bit_rows(frame: pd.DataFrame, start: int, width: int) -> Rows:
+    """Rows of a file of binary codes."""
+    codes = [bytes(width) if code is None else code for code in frame["bits"]]
+    there = frame["bits"].notna().map({True: 0.0, False: None})
+    found = _rows(frame.drop(columns="bits").assign(**{f"{AXIS}0": there}), start)
+    return replace(found, x=np.frombuffer(b"".join(codes), np.uint8).reshape(-1, width))
 
 
 def _rows(frame: pd.DataFrame, start: int) -> Rows:

@@ -90,3 +90,14 @@ def round_lines(curves: Mapping[str, Sequence[float]], label: str, line: float, 
     axes.set(xlabel="rounds", ylabel=label)
     figure.legend(loc="outside upper center", ncols=4)
     return save(figure, form)
+
+
+def rate_lines(curves: Mapping[str, np.ndarray], rates: np.ndarray, label: str, form: str) -> bytes:
+    """A line for each optimiser, its error at every learning rate."""
+    figure = Figure(figsize=(6, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for colour, (words, values) in zip(COLOURS, curves.items(), strict=False):
+        axes.plot(rates, np.where(np.isfinite(values), values, np.nan), color=colour, marker="o", label=words)
+    axes.set(xlabel="learning rate", ylabel=label, xscale="log")
+    figure.legend(loc="outside upper center", ncols=4)
+    return save(figure, form)

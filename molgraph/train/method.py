@@ -38,6 +38,7 @@ from molgraph.train.network import Network, build_network, encoder_params
 from molgraph.train.objective import make_objective, with_parts
 from molgraph.train.optimizers import check_optimizer, make_optimizer
 from molgraph.train.outputs import Outputs
+from molgraph.train.packed_weights import packed_state, quantised_of, unpacked_state
 from molgraph.train.preparation import prepare
 from molgraph.train.pretraining import Start, state_outputs
 from molgraph.train.restore import (
@@ -196,7 +197,8 @@ class GraphMethod(Method):
         """Weights and scales as arrays; hyper-parameters, targets and featuriser as JSON."""
         fitted = self.ready()
         outputs = fitted.outputs if fitted.network.has_head else Outputs((), np.zeros(0), np.ones(0))
-        arrays = stored_weights(fitted.network) | outputs.to_arrays()
+        weights, packed = packed_state(stored_weights(fitted.network), fitted.network.quantised)
+        arrays = weights | outputs.to_arrays()
         arrays |= {"feature.mean": fitted.descriptors.mean, "feature.scale": fitted.descriptors.scale}
         meta = {
             "params": self.get_params() | {"params": dict(self.params or {}), "store": None, "init": None},  # no path
@@ -208,6 +210,7 @@ class GraphMethod(Method):
             "feature_observed": fitted.descriptors.observed,
             "inputs": [each.to_json() for each in fitted.inputs],
             **stored_history(self),
+            **packed,
         }
         return State(arrays, meta)
 
@@ -215,6 +218,7 @@ class GraphMethod(Method):
     def from_state(cls, state: State) -> Self:
         """Rebuild; the network's shapes are compared with the arrays before any weight is made."""
         with refused("the model's parts do not fit together"):
+            state = unpacked_state(state)
             method = cls(**state.meta["params"] | {"params": stored_params(state.meta)})
             method.check()
             objective = registry.get("objective", method.objective)
@@ -223,6 +227,7 @@ class GraphMethod(Method):
             method.fitted = restore_fitted(
                 state, method.encoder, lambda *a, **k: as_trained(method.build(*a, **k), method.callback), head
             )
+            method.ready().network.quantised = quantised_of(state.meta)
             method.curves, method.best_epoch, method.notes = restore_history(state.meta)
         return method
 

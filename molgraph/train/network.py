@@ -25,6 +25,7 @@ from molgraph.nn.encoder import Encoded, Encoder, check_input
 from molgraph.nn.joiners import Joiner, JoinPart
 from molgraph.nn.penalties import Penalties, add_penalties
 from molgraph.train.inputs import Input, encoder_names, own_params
+from molgraph.train.packed_weights import Steps
 from molgraph.train.samples import Sample
 
 
@@ -53,6 +54,7 @@ class Network(nn.Module):
         self.parts = nn.ModuleDict()  # what an objective or a callback adds, which the model's file has too
         self.d_state = encoders[0].d_out if joiner is None else joiner.d_out
         self.started: frozenset[str] = frozenset()  # names of the parameters whose weights are those of a file
+        self.quantised: dict[str, Steps] = {}  # weights that its file keeps in few bits, by name
         self.inputs: tuple[Input, ...] = ()  # what each entity column's graphs hold
         self.makers: tuple[Callable[[], Encoder], ...] = ()  # each makes an encoder once more, with fresh weights
         self.make_head: Callable[..., Any]  # of targets: a head like its own for those

@@ -79,6 +79,7 @@ def prepare(
     judge_views: bool = False,
     labels: RowLabels | None = None,
     folder: Path | None = None,
+    scales: tuple[Outputs, DescriptorScale] | None = None,
 ) -> Prepared:
     """Featurise both parts and put labels and descriptors on the training part's scales.
 
@@ -88,8 +89,9 @@ def prepare(
     ``specs``: what an encoder's graphs hold, where that is given.
     ``views``: through which training sees its rows, and with
     ``judge_views`` validation too. ``labels``: made of the rows' molecules, in place of targets or behind
-    them, and kept in ``folder``. The recipe's head says whether a least-squares value of each
-    element is taken off the targets in the place of their mean.
+    them, and kept in ``folder``. ``scales``: of a network that learns further, in the place of the rows' own. The
+    recipe's head says whether a least-squares value of each element is taken off the targets in the place of their
+    mean.
 
     Raises:
         DataError: nothing can be learned from the table, or the two tables do not fit together.
@@ -121,6 +123,7 @@ def prepare(
     )
     given = (part.table.features, part.table.feature_names, part.table.weights, part.table.gaps)
     descriptors = DescriptorScale.fit(*given).unit_rows()
+    outputs, descriptors = scales or (outputs, descriptors)
     classes = class_tables(table.targets, part.y, class_weights)
 
     if labels is not None:

@@ -11,9 +11,9 @@ from typing import IO, Any
 import numpy as np
 import pyarrow as pa
 
-from molgraph.base.errors import UnknownNameError
+from molgraph.base.errors import UnknownNameError, UnsupportedError
 from molgraph.base.workbook import write_workbook
-from molgraph.train.rowformat import Delimited, Numbers, Parquet, RowFormat, SDRecords
+from molgraph.train.rowformat import Delimited, Numbers, Output, Parquet, RowFormat, SDRecords, arrow_array
 
 
 class WorkbookRows(Parquet):
@@ -30,12 +30,36 @@ class WorkbookRows(Parquet):
         write_workbook(file, names, rows)
 
 
+class PackedBits(Parquet):
+    """Parquet whose predicted numbers, each -1 or 1, are one column ``bits`` of bytes; null where there are none.
+
+    The first of eight numbers is the highest bit of a byte, set where it is 1.
+    """
+
+    def chunk(self, output: Output, first: bool) -> bytes:
+        numbers = {name: v for name, v in output.columns.items() if isinstance(v, np.ndarray) and v.dtype != object}
+        x = np.stack([*numbers.values()], axis=1) if numbers else np.zeros((0, 1))
+        there = np.asarray(~np.isnan(x).any(axis=1))
+        if output.level != "row" or x.shape[1] % 8 or not (np.abs(x[there]) == 1).all():
+            words = ".bits holds binary codes, of a multiple of 8 numbers that are -1 or 1"
+            raise UnsupportedError(words, hint="molgraph embed MODEL DATA --code 256 --code-by binary -o library.bits")
+        codes = [row.tobytes() if ok else None for row, ok in zip(np.packbits(x > 0, axis=1), there, strict=True)]
+        arrays = {name: arrow_array(v) for name, v in output.columns.items() if name not in numbers}
+        arrays["bits"] = pa.array(codes, pa.binary(x.shape[1] // 8))
+        batch = pa.record_batch([*arrays.values()], names=[*arrays])
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        return sink.getvalue().to_pybytes()
+
+
 def row_format(path: str) -> RowFormat:
     """The format that a file's name asks for; ``-`` is csv, and an unknown ending an ``UnknownNameError``."""
     name = Path(path).name.lower()
     if name == "-" or "." not in name:
         return Delimited(",", False)
     known: dict[str, RowFormat] = {".parquet": Parquet(), ".npy": Numbers(), ".xlsx": WorkbookRows()}
+    known[".bits"] = PackedBits()
     for end, compressed in (("", False), (".gz", True)):
         known |= {f".csv{end}": Delimited(",", compressed), f".tsv{end}": Delimited("\t", compressed)}
         known[f".sdf{end}"] = SDRecords(compressed)

@@ -136,7 +136,7 @@ class Parquet(RowFormat):
     plain = False
 
     def chunk(self, output: Output, first: bool) -> bytes:
-        batch = pa.record_batch([_array(v) for v in output.columns.values()], names=list(output.columns))
+        batch = pa.record_batch([arrow_array(v) for v in output.columns.values()], names=list(output.columns))
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as stream:
             stream.write_batch(batch)
@@ -233,7 +233,8 @@ def _property_lists(values: np.ndarray, output: Output) -> list[str]:
     return out
 
 
-def _array(values: Sequence[object] | np.ndarray | pa.ChunkedArray) -> pa.Array:
+def arrow_array(values: Sequence[object] | np.ndarray | pa.ChunkedArray) -> pa.Array:
+    """A column as Arrow has it."""
     if isinstance(values, np.ndarray) and values.dtype == object:
         none = np.array([each is None for each in values], dtype=bool)
         full = [np.zeros(0, np.float32) if each is None else each for each in values]

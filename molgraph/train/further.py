@@ -1,0 +1,77 @@
+"""Train a fitted graph network further, on the scales that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+from molgraph.base.seeds import derive
+from molgraph.data.limits import refuse_limits
+from molgraph.data.table import Table
+from molgraph.train.callback import Callback
+from molgraph.train.engine import fit_network
+from molgraph.train.method import GraphMethod
+from molgraph.train.network import Network
+from molgraph.train.objective import make_objective, what_is_read
+from molgraph.train.preparation import prepare
+from molgraph.train.rdkit_features import with_rdkit_features
+from molgraph.train.runtime import torch_settings
+
+
+def with_network(method: GraphMethod, network: Network, *notes: str) -> GraphMethod:
+    """The fitted method with another network of the same kind in the place of its own, and further notes."""
+    made = GraphMethod(**{**method.get_params(), "init": None})
+    made.fitted = replace(method.ready(), network=network.eval())
+    made.predicts, made.curves, made.best_epoch = method.predicts, method.curves, method.best_epoch
+    made.notes = (*method.notes, *notes)
+    return made
+
+
+def train_further(
+    method: GraphMethod, table: Table, valid: Table | None, callbacks: Sequence[Callback], *, label: str, **how: Any
+) -> GraphMethod:
+    """A copy of a fitted method whose network has learned more, by its own objective and settings.
+
+    Args:
+        method: fitted; it stays as it is.
+        table: rows with the method's targets.
+        valid: rows that pick the weights; without them those of the last epoch are kept.
+        callbacks: go around the objective, in the place of those of the first training.
+        label: of the progress bar.
+        how: settings of gradient descent that are others now, such as ``epochs``, and ``seed``.
+
+    Raises:
+        DataError: nothing can be learned from the table.
+    """
+    fitted, params = method.ready(), dict(method.params or {})
+    settings = {**method.get_params(), "callback": None, "devices": 1, "strategy": "auto", **how}
+    reads = what_is_read(method.objective, params, views=method.views, descriptors=method.descriptors)
+    for part in (table, valid):
+        if part is not None and not method.learns_limits:
+            refuse_limits(part, method.objective, 'the objective "tobit" learns them')
+    if method.descriptors == "rdkit":
+        table = with_rdkit_features(table, workers=method.threads)
+        valid = None if valid is None else with_rdkit_features(valid, workers=method.threads)
+    columns, recipe = tuple(each.column for each in fitted.inputs), {**settings, "params": params}
+    made = prepare(
+        table,
+        valid,
+        method.encoder,
+        columns,
+        method.class_weights,
+        recipe,
+        None,
+        method.threads,
+        **{**reads, "specs": {each.encoder: each.spec for each in fitted.inputs}},
+        scales=(fitted.outputs, fitted.descriptors),
+    )
+    with torch_settings(method.threads, derive(settings["seed"], "weights")):
+        network = deepcopy(fitted.network).train()
+        objective = make_objective(method.objective, params, network, made.inputs, fitted.outputs)
+        where: dict[str, Any] = {"workdir": None, "label": label, "callbacks": callbacks}
+        found = fit_network(network, objective, made.train, made.valid, settings, made.prints, **where)
+    further = with_network(method, network, *found.notes)
+    further.curves, further.best_epoch = found.curves, found.best_epoch
+    return further
