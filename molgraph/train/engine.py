@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,7 +21,7 @@ from molgraph.base.recipe_keys import GRADIENT_DESCENT, GradientDescent
 from molgraph.base.seeds import derive, generator
 from molgraph.data.loader import BLOCK, batch_order, make_ahead
 from molgraph.train import checkpoint
-from molgraph.train.callback import make_callbacks
+from molgraph.train.callback import Callback, make_callbacks
 from molgraph.train.checkpoint import CURVES, Progress
 from molgraph.train.draws import VALID_BATCH, samplers
 from molgraph.train.learner import Early, Fitted, Learned, Learner, TrainingConfig
@@ -269,25 +269,26 @@ def fit_network(
     workdir: Path | None,
     label: str,
     early: Early | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Fitted:
     """Train a network, and leave it on the CPU with the weights of its best epoch.
 
     The network has a method ``prepare(sample)``, which makes a batch's index work ahead. ``params`` are those of
     gradient descent, ``seed``, ``device``, ``precision``, ``checkpoint_seconds``, and, where there are several,
     ``devices`` and ``strategy``; ``prints`` is the fingerprint that a checkpoint in ``workdir`` must have. ``early``
-    is called after each epoch that was the best so far, but for the last.
+    is called after each epoch that was the best so far, but for the last. ``callbacks``: within those of ``params``.
     """
     folder = None if workdir is None else Path(workdir)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     how = GradientDescent.model_construct(**{name: params[name] for name in GRADIENT_DESCENT if name in params})
     objective.check_parts(how, len(train), len(valid or ()))
-    learner = Learner(network, objective, [*make_callbacks(how.callback), *auto_clip(how.gradient_clip)])
+    learner = Learner(network, objective, [*callbacks, *make_callbacks(how.callback), *auto_clip(how.gradient_clip)])
     rest = (folder, prints, label, objective.least_rows, early)
     plan = TrainingConfig(how, params["seed"], params["checkpoint_seconds"], *rest)
     several = (params.get("devices", 1), params.get("strategy", "auto"))
     learner.begin()
-    unused = objective.unused_parameters or len(learner.turns()) > 1 or bool(how.callback)
+    unused = objective.unused_parameters or len(learner.turns()) > 1 or bool(how.callback or callbacks)
     fabric = make_fabric(params["device"], params["precision"], *several, unused=unused)
     with lightning_quiet():
         learned = Learned(*launch(fabric, Fit(train, valid, plan), learner))

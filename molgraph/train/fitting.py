@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from molgraph.data.observed import observed_notes
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of
 from molgraph.evaluate.metrics import columns_of
+from molgraph.train.callback import Callback
 from molgraph.train.engine import fit_network
 from molgraph.train.inference import FittedNetworks
 from molgraph.train.large_graphs import refuse_large
@@ -34,8 +35,19 @@ from molgraph.train.runtime import torch_settings
 logger = logging.getLogger("molgraph")
 
 
-def fit_method(method: Any, table: Table, valid: Table | None, workdir: Path | None) -> None:
+def fit_method(
+    method: Any,
+    table: Table,
+    valid: Table | None,
+    workdir: Path | None,
+    *,
+    before: FittedNetworks | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> None:
     """Train a checked ``GraphMethod`` on a table; it has its network, curves, best epoch and notes then.
+
+    ``before``: a fitted network of its sizes and the same targets, from whose weights and scales it goes on.
+    ``callbacks``: further ones, within those that it names.
 
     Raises:
         DataError: nothing can be learned from the table, or the folder's checkpoint is another fit's.
@@ -54,6 +66,8 @@ def fit_method(method: Any, table: Table, valid: Table | None, workdir: Path | N
         if part is not None and not method.learns_limits:
             refuse_limits(part, method.objective, 'the objective "tobit" learns them')
     reads |= {"folder": cache or workdir, "specs": None if start is None else start.specs}
+    if before is not None:
+        reads |= {"specs": {each.encoder: each.spec for each in before.inputs}, "before": before}
     how = (method.encoder, method.inputs, method.class_weights, recipe, cache, method.threads)
     made = prepare(table, valid, *how, **reads)
     heads = get("objective", method.objective).heads(made.outputs)
@@ -62,6 +76,8 @@ def fit_method(method: Any, table: Table, valid: Table | None, workdir: Path | N
         refuse_large(network, made.inputs, [(made.train, table), (made.valid, valid)])
         network.measure(made.train.stores)
         started = [] if start is None else [start.copy_into(network, made.inputs, heads)]
+        if before is not None:
+            network.load_state_dict(before.network.state_dict())
         learns = make_objective(method.objective, params, network, made.inputs, made.outputs)
         for note in (*made.notes, *started):
             if note not in notes_of(made.outputs.unlearned):  # said once by the run, not by each method
@@ -82,7 +98,8 @@ def fit_method(method: Any, table: Table, valid: Table | None, workdir: Path | N
         data: Any = (made.train, made.valid, method.get_params(), made.prints)
         label = f"training {method.encoder}"
         asked = None if method.early is None or method.devices > 1 else early
-        *fitted, told = fit_network(network, learns, *data, workdir=workdir, label=label, early=asked)
+        run: dict[str, Any] = {"workdir": workdir, "label": label, "early": asked, "callbacks": callbacks}
+        *fitted, told = fit_network(network, learns, *data, **run)
     keep(network, *fitted)
     if given.gaps != "mark" and learns.labelled and level_of(table.targets) == "row":
         found = method.predict(table)

@@ -26,6 +26,7 @@ from molgraph.nn.head import check_head
 from molgraph.train.array_labels import arrays_of, kinds_beside, with_arrays
 from molgraph.train.atom_targets import check_level, label_places, label_sizes, mark_sizes
 from molgraph.train.checkpoint import fingerprint
+from molgraph.train.inference import FittedNetworks
 from molgraph.train.inputs import (
     Input,
     choose_columns,
@@ -79,6 +80,7 @@ def prepare(
     judge_views: bool = False,
     labels: RowLabels | None = None,
     folder: Path | None = None,
+    before: FittedNetworks | None = None,
 ) -> Prepared:
     """Featurise both parts and put labels and descriptors on the training part's scales.
 
@@ -89,7 +91,7 @@ def prepare(
     ``views``: through which training sees its rows, and with
     ``judge_views`` validation too. ``labels``: made of the rows' molecules, in place of targets or behind
     them, and kept in ``folder``. The recipe's head says whether a least-squares value of each
-    element is taken off the targets in the place of their mean.
+    element is taken off the targets in the place of their mean. ``before``: a network whose scales are kept.
 
     Raises:
         DataError: nothing can be learned from the table, or the two tables do not fit together.
@@ -121,6 +123,8 @@ def prepare(
     )
     given = (part.table.features, part.table.feature_names, part.table.weights, part.table.gaps)
     descriptors = DescriptorScale.fit(*given).unit_rows()
+    if before is not None:
+        outputs, descriptors = before.outputs, before.descriptors
     classes = class_tables(table.targets, part.y, class_weights)
 
     if labels is not None:
