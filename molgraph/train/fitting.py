@@ -25,14 +25,31 @@ from molgraph.train.engine import fit_network
 from molgraph.train.inference import FittedNetworks
 from molgraph.train.large_graphs import refuse_large
 from molgraph.train.network import Network
-from molgraph.train.objective import make_objective, what_is_read
+from molgraph.train.objective import Objective, make_objective, what_is_read
 from molgraph.train.preparation import prepare
 from molgraph.train.pretraining import state_outputs
 from molgraph.train.rdkit_features import with_rdkit_features
 from molgraph.train.restore import stored_defaults
 from molgraph.train.runtime import torch_settings
+from molgraph.train.samples import Samples
 
 logger = logging.getLogger("molgraph")
+
+
+def labelled_samples(method: Any, table: Table) -> tuple[Samples, Objective]:
+    """Rows with labels on the scales of a fitted ``GraphMethod``, and the objective that it was trained by.
+
+    Raises:
+        DataError: no row has a label.
+    """
+    before, params = method.ready(), method.params or {}
+    reads = what_is_read(method.objective, params, views=None, descriptors=method.descriptors)
+    reads |= {"specs": {each.encoder: each.spec for each in before.inputs}, "before": before}
+    if method.descriptors == "rdkit":
+        table = with_rdkit_features(table, workers=method.threads)
+    how = (method.encoder, method.inputs, method.class_weights, method.get_params(), None, method.threads)
+    made = prepare(table, None, *how, **reads)
+    return made.train, make_objective(method.objective, params, before.network, made.inputs, made.outputs)
 
 
 def fit_method(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from molgraph.compress.compressor import make_compressor
 from molgraph.compress.magnitude import Magnitude, with_zeros
 from molgraph.compress.retrain import rates_of, retrain
 from molgraph.data.read import read_table
+from molgraph.data.table import Table
 from molgraph.train.make_method import make_method
 from molgraph.train.masks import Masked, matrices
 from molgraph.train.method import GraphMethod
@@ -110,6 +112,10 @@ def test_hidden_units_of_zero_weights_go_first_and_change_nothing(
     assert sizes[1] < 0.75 * sizes[0]
 
 
+def rmse(test: Table, method: Any) -> float:
+    return float(np.sqrt(np.mean((method.predict(test).value - test.y) ** 2)))
+
+
 @pytest.mark.system("learning-rate-rewinding", rung="works")
 def test_rewound_learning_rates_beat_fine_tuning_for_as_many_epochs(off: str, effect: Effect) -> None:
     """ESOL, a fifth of the hidden units left; off: fine-tuning in both places."""
@@ -120,10 +126,7 @@ def test_rewound_learning_rates_beat_fine_tuning_for_as_many_epochs(off: str, ef
         how = {"epochs": 30, "batch_size": 32, "patience": None, "threads": 1, "seed": seed}
         source = GraphMethod("dmpnn", {"d_hidden": 64}, head_width=64, **how).fit(train, valid)
         model = Model(source, targets=table.targets)
-
-        def error(method: Any) -> float:
-            return float(np.sqrt(np.mean((method.predict(test).value - test.y) ** 2)))
-
+        error = partial(rmse, test)
         pruned = {
             name: error(Magnitude(0.8, retrain=how).compress(model, train, valid, seed))
             for name, how in (("rewound", "finetune" if off else "lr_rewind"), ("finetune", "finetune"), ("none", None))
