@@ -41,8 +41,8 @@ ROWS = 64  # of a batch
             left_out="all heads of a layer at once; heads of readouts and joiners; translation and BERT",
             off="'heads(0.5, by=random)'",
             beside=("heads removed at random",),
-            command="molgraph train dataset:chembl2321810 -m graphgps -o gps.mgm && "
-            "molgraph compress gps.mgm dataset:chembl2321810 --how heads -o pruned.mgm",
+            command="molgraph train dataset:adme_sol -m graphgps -o gps.mgm && "
+            "molgraph compress gps.mgm dataset:adme_sol --how heads -o pruned.mgm",
             modules=("molgraph.nn.removable", "molgraph.models.graphgps", "molgraph.models.grover"),
         ),
     ),

@@ -40,8 +40,8 @@ REACH = 12.0  # how far log alpha could go in the whole training, were each step
             left_out="relevance of heads (LRP) and their roles; translation; attentions without any head",
             off="'l0-heads(lam=0)'",
             beside=("as many heads removed at random",),
-            command="molgraph train dataset:chembl2321810 -m graphgps -o gps.mgm && "
-            "molgraph compress gps.mgm dataset:chembl2321810 --how 'l0-heads(lam=0.01)' -o pruned.mgm",
+            command="molgraph train dataset:adme_sol -m graphgps -o gps.mgm && "
+            "molgraph compress gps.mgm dataset:adme_sol --how 'l0-heads(lam=0.01)' -o pruned.mgm",
             modules=("molgraph.compress.heads", "molgraph.nn.removable"),
         ),
     ),

@@ -162,7 +162,11 @@ def auroc(method: Any, test: Table) -> float:
     return float(evaluate_metric(get_metric("roc_auc"), test.y[use, 0], value[use])[0])
 
 
-@pytest.mark.system("attention-head-importance-and-pruning", rung="works")
+@pytest.mark.system(
+    "attention-head-importance-and-pruning",
+    rung="works",
+    null="half of the heads cost nothing on BBBP, whichever they are: AUROC 0.793 by importance, 0.794 at random",
+)
 def test_half_of_the_heads_by_importance_cost_less_than_a_random_half(off: str, effect: Effect) -> None:
     """AUROC on BBBP, without training after it; off: the random half's own mean."""
     gains, costs = list[float](), dict[str, list[float]]()
@@ -177,7 +181,11 @@ def test_half_of_the_heads_by_importance_cost_less_than_a_random_half(off: str, 
     effect("AUROC of the important half - of a random half", gains, at_least=0.001, beside=costs)
 
 
-@pytest.mark.system("l0-attention-head-gates", rung="works")
+@pytest.mark.system(
+    "l0-attention-head-gates",
+    rung="works",
+    null="as many random heads, trained on as long, are as good on BBBP: AUROC 0.801 by gates, 0.802 at random",
+)
 def test_heads_that_gates_leave_are_as_good_as_a_random_choice_or_better(off: str, effect: Effect) -> None:
     """AUROC on BBBP, beside as many random heads trained on as long; off: no penalty, and no head goes."""
     gains, costs = list[float](), dict[str, list[float]]()
