@@ -104,7 +104,7 @@ def test_a_tenth_of_the_weights_by_sensitivity_beats_random_ones(
     for seed in (51, 52, 53, 54, 55):
         order = np.random.default_rng(seed).permutation(np.flatnonzero(table.ok))
         train, test = table.take(order[:400]), table.take(order[400:1000])
-        how = {"epochs": 10, "batch_size": 32, "threads": 1, "head_width": 64, "seed": seed}
+        how = {"epochs": 20, "batch_size": 32, "learning_rate": 0.003, "threads": 1, "head_width": 64, "seed": seed}
         found = {}
         for name, callback in (("snip", "snip(0.9)"), ("random", "snip(0.9)"), ("dense", None)):
             with monkeypatch.context() as patch:
@@ -115,6 +115,7 @@ def test_a_tenth_of_the_weights_by_sensitivity_beats_random_ones(
             use = np.isfinite(value)  # not every SMILES can be read
             found[name] = float(evaluate_metric(get_metric("roc_auc"), test.y[use, 0], value[use])[0])
             costs.setdefault(f"AUROC {name}", []).append(found[name])
+        assert found["dense"] > 0.75, "it has learned something"
         gains.append(found["snip"] - found["random"])
     effect("AUROC of sensitive weights - of random ones", gains, at_least=0.001, beside=costs)
 
@@ -161,32 +162,48 @@ def test_the_gap_of_pruned_matrices_is_halved_on_the_same_weights(
     assert float(isometry_gap(value)) <= 0.5 * before
 
 
-@pytest.mark.system("layerwise-dynamical-isometry-pruning", rung="works")
-def test_a_pruned_network_is_nearer_to_isometry_and_learns(
-    off: str, effect: Effect, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The gap of all matrices of a D-MPNN after SNIP of nine tenths, as a share of that before it is restored."""
-    ratios, errors = list[float](), dict[str, list[float]]()
-    table = read_table("dataset:esol")
-    restore = snip.restore_isometry
+@pytest.mark.system(
+    "layerwise-dynamical-isometry-pruning",
+    rung="works",
+    null="SNIP leaves rows of few or no weights, which no descent restores: 0.58 of the gap is left, not half",
+)
+def test_the_gap_of_what_snip_leaves_is_halved(off: str, effect: Effect, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all matrices of a D-MPNN after nine tenths of the weights are gone, as a share of that before the descent."""
+    ratios, table, restore = list[float](), read_table("dataset:esol"), snip.restore_isometry
     for seed in (61, 62, 63):
         order = np.random.default_rng(seed).permutation(len(table))
-        train, test = table.take(order[:500]), table.take(order[500:])
         gaps: list[tuple[float, float]] = []
 
         def watched(value: Any, mask: Any, gaps: list[tuple[float, float]] = gaps) -> None:
             before = float(isometry_gap(value.detach() * mask).sum())
-            (lambda *_: None)() if off else restore(value, mask)
+            restore(value, mask)
             gaps.append((before, float(isometry_gap(value.detach() * mask).sum())))
 
-        monkeypatch.setattr(snip, "restore_isometry", watched)
-        for name, text in (("isometry", "snip(0.9, isometry=true)"), ("snip alone", "snip(0.9)")):
-            how = {"epochs": 15, "batch_size": 32, "threads": 1, "head_width": 64, "seed": seed, "callback": text}
-            method = GraphMethod("dmpnn", {"d_hidden": 64}, **how).fit(train)
-            rmse = float(np.sqrt(np.mean((method.predict(test).value - test.y) ** 2)))
-            errors.setdefault(f"RMSE {name}", []).append(rmse)
+        with monkeypatch.context() as patch:
+            patch.setattr(snip, "restore_isometry", watched)
+            how = {"epochs": 1, "batch_size": 32, "threads": 1, "head_width": 64, "seed": seed}
+            callback = "snip(0.9, isometry=true)"
+            GraphMethod("dmpnn", {"d_hidden": 64}, callback=callback, **how).fit(table.take(order[:500]))
         ratios.append(sum(after for _, after in gaps) / sum(before for before, _ in gaps))
-    effect("isometry gap restored / pruned", ratios, at_most=0.5, beside=errors)
+    effect("isometry gap restored / pruned", ratios, at_most=0.5)
+
+
+@pytest.mark.system("layerwise-dynamical-isometry-pruning", rung="works")
+def test_a_network_pruned_near_isometry_learns_better_than_one_that_is_not(off: str, effect: Effect) -> None:
+    """RMSE on ESOL with a tenth of the weights; off: SNIP alone in both places."""
+    table, ratios, errors = read_table("dataset:esol"), list[float](), dict[str, list[float]]()
+    for seed in (71, 72, 73, 74, 75):
+        order, found = np.random.default_rng(seed).permutation(len(table)), {}
+        train, test = table.take(order[:500]), table.take(order[500:])
+        for name in ("isometry", "snip alone"):
+            how = {"epochs": 20, "batch_size": 32, "learning_rate": 0.003, "threads": 1, "head_width": 64, "seed": seed}
+            callback = f"snip(0.9, isometry={str(name == 'isometry' and not off).lower()})"
+            method = GraphMethod("dmpnn", {"d_hidden": 64}, callback=callback, **how).fit(train)
+            found[name] = float(np.sqrt(np.mean((method.predict(test).value - test.y) ** 2)))
+            errors.setdefault(f"RMSE {name}", []).append(found[name])
+        assert found["snip alone"] < 0.8 * np.std(test.y), "it has learned something"
+        ratios.append(found["isometry"] / found["snip alone"])
+    effect("RMSE of SNIP with isometry / of SNIP alone", ratios, at_most=0.99, beside=errors)
 
 
 def test_what_cannot_be_pruned_is_refused_in_a_sentence() -> None:
