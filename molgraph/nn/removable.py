@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 from molgraph.base.errors import BadValueError
@@ -49,7 +49,7 @@ class Units(NamedTuple):
         """The same units of a module that stands in a larger one."""
         return Units(self.n, tuple(axis._replace(name=f"{prefix}.{axis.name}") for axis in self.axes))
 
-    def norms(self, state: Mapping[str, Tensor]) -> Float[Tensor, " {self.n}"]:
+    def norms(self, state: Mapping[str, Shaped[Tensor, "..."]]) -> Float[Tensor, " {self.n}"]:
         """The squared L2 norm of each unit's weights, the mean of each axis being 1; biases do not count."""
         total = torch.zeros(self.n)
         for axis in self.axes:
@@ -87,7 +87,9 @@ class Heads(NamedTuple):
     level: str = "atom"
 
 
-def keep_units(state: Mapping[str, Tensor], kept: Iterable[tuple[Units, Sequence[int]]]) -> dict[str, Tensor]:
+def keep_units(
+    state: Mapping[str, Shaped[Tensor, "..."]], kept: Iterable[tuple[Units, Sequence[int]]]
+) -> dict[str, Shaped[Tensor, "..."]]:
     """The weights without the units that are not kept.
 
     Example:
@@ -95,7 +97,7 @@ def keep_units(state: Mapping[str, Tensor], kept: Iterable[tuple[Units, Sequence
         >>> keep_units(state, [(units, [0, 2])])["w"].tolist()
         [[0.0, 1.0], [4.0, 5.0]]
     """
-    stays: dict[tuple[str, int], Tensor] = {}
+    stays: dict[tuple[str, int], Bool[Tensor, " n"]] = {}
     for units, numbers in kept:
         for axis in units.axes:
             places = units.places(axis)
