@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Any
 
 from molgraph.base.contracts import Method
 from molgraph.base.errors import BadValueError, UnsupportedError
@@ -122,10 +122,10 @@ def narrowed(source: GraphMethod, method: GraphMethod, share: float) -> GraphMet
         words = f"{share:.2g} of {wide} hidden units are less than one"
         raise BadValueError(words, hint="choose a larger fraction")
     groups = [units.within("encoder") for units in found.groups]
-    start = (network.level == "row" and encoder.readout.d_out // encoder.d_rows) or 1
+    copies = encoder.d_out // encoder.d_rows if network.level == "row" else 1  # of the states, in the readout's
     for place, number in enumerate(found.rows):
         n = groups[number].n
-        first = [Axis("head.layers.0.weight", 1, place * n + copy * encoder.d_rows) for copy in range(start)]
+        first = [Axis("head.layers.0.weight", 1, place * n + copy * encoder.d_rows) for copy in range(copies)]
         groups[number] = Units(n, (*groups[number].axes, *first))
     kept = [(units, largest(units.norms(weights), left)) for units in groups]
     settings: dict[str, object] = {"params": {**(method.params or {}), "d_hidden": left}}
@@ -150,9 +150,10 @@ def _width(method: GraphMethod) -> int:
 def head_units(head: Head) -> list[Units]:
     """The hidden units of each layer of a head, in a network."""
     hidden = [f"head.layers.{i}" for i in range(len(head.layers))]
+    layers: list[Any] = [*head.layers]
     return [
         Units(layer.out_features, (Axis(f"{name}.weight", 0), Axis(f"{name}.bias", 0), Axis(f"{reader}.weight", 1)))
-        for layer, name, reader in zip(head.layers[:-1], hidden[:-1], hidden[1:], strict=True)
+        for layer, name, reader in zip(layers[:-1], hidden[:-1], hidden[1:], strict=True)
     ]
 
 

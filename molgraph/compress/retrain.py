@@ -107,7 +107,7 @@ def retrain(
     if not objective.labelled or objective.heads.__func__ is not Objective.heads.__func__:  # type: ignore[attr-defined]
         words = f"a model that was trained by the objective {method.objective} cannot be trained on"
         raise UnsupportedError(words, hint="choose retrain=none, or a supervised model")
-    peak = max(*rates, np.finfo(np.float32).tiny)
+    peak = max([*rates, float(np.finfo(np.float32).tiny)])
     own = {"epochs": len(rates), "min_steps": None, "warmup_epochs": 0.0, "schedule": "constant"}
     own |= {"learning_rate": peak, "patience": None, "callback": None, "init": None, "store": None, "seed": seed}
     run = GraphMethod(**{**method.get_params(), **own})

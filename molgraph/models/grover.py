@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import nn
@@ -111,7 +111,7 @@ class Grover(AtomEncoder):
 
     def attention_heads(self) -> tuple[Heads, ...]:
         """Those of each block, first those of atoms."""
-        views = (("atom", "atoms", self.atoms), ("bond", "bonds", self.bonds))
+        views: tuple[tuple[str, str, Any], ...] = (("atom", "atoms", self.atoms), ("bond", "bonds", self.bonds))
         every = [(level, f"{name}.{i}", block) for level, name, blocks in views for i, block in enumerate(blocks)]
         return tuple(Heads(block.units().within(at), f"{at}.w_o", level) for level, at, block in every)
 

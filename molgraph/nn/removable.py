@@ -49,7 +49,7 @@ class Units(NamedTuple):
         """The same units of a module that stands in a larger one."""
         return Units(self.n, tuple(axis._replace(name=f"{prefix}.{axis.name}") for axis in self.axes))
 
-    def norms(self, state: Mapping[str, Shaped[Tensor, "..."]]) -> Float[Tensor, " {self.n}"]:
+    def norms(self, state: Mapping[str, Shaped[Tensor, " *_"]]) -> Float[Tensor, " {self.n}"]:
         """The squared L2 norm of each unit's weights, the mean of each axis being 1; biases do not count."""
         total = torch.zeros(self.n)
         for axis in self.axes:
@@ -88,8 +88,8 @@ class Heads(NamedTuple):
 
 
 def keep_units(
-    state: Mapping[str, Shaped[Tensor, "..."]], kept: Iterable[tuple[Units, Sequence[int]]]
-) -> dict[str, Shaped[Tensor, "..."]]:
+    state: Mapping[str, Shaped[Tensor, " *_"]], kept: Iterable[tuple[Units, Sequence[int]]]
+) -> dict[str, Shaped[Tensor, " *_"]]:
     """The weights without the units that are not kept.
 
     Example:
