@@ -26,7 +26,10 @@ def compress(
     born_again teaches a student the model's predictions beside the labels: a
     single network in the place of an ensemble, a smaller model, or one of
     another kind; predictions stand in for missing labels. depth(4) cuts a
-    network that was trained with layer_drop. quantise(bits=4) trains further
+    network that was trained with layer_drop; magnitude(0.5) removes the
+    smallest half of the hidden units of dmpnn or gin and trains on; heads(0.5)
+    and l0-heads remove attention heads of graphgps or grover; snip(0.9) trains
+    the network anew with a tenth of its weights; quantise(bits=4) trains on
     with weights of 4 bits on average in the place of 32, and the file holds
     just those. A tenth of the rows, of other scaffolds, is kept out: bytes of
     the file, molecules/s and the error of both models on them are printed,
@@ -38,6 +41,7 @@ def compress(
         molgraph compress big.mgm assay.csv --how 'born_again(library=zinc.smi)' -o small.mgm
         molgraph compress deep.mgm assay.csv --how 'depth(4)' -o short.mgm
         molgraph compress dmpnn.mgm assay.csv --how 'quantise(bits=4)' -o packed.mgm
+        molgraph compress dmpnn.mgm assay.csv --how 'magnitude(0.5)' -o narrow.mgm
     """
     opt.check_writable(out, inputs=(model, data))
     from molgraph import api

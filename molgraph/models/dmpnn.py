@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from types import MappingProxyType
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from molgraph.nn.deduplicate import BondRounds, bond_rounds
 from molgraph.nn.joined_linear import JoinedLinear, SummedRows
 from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import make_activation
+from molgraph.nn.removable import Axis, HiddenUnits, Units, vector_axes
 
 
 @register(
@@ -83,6 +85,16 @@ class DMPNN(AtomEncoder):
         self.activation, self.dropout = make_activation(activation), nn.Dropout(dropout)
         self.norms = make_norms(norm, [d_hidden] * (depth + 1))  # the last is the atoms'
         self.read_by(readout, d_hidden)
+
+    def hidden_units(self) -> HiddenUnits:
+        """Those of bonds, which every round shares, and those of atoms."""
+        d, d_atom = self.w_h.in_features, self.w_o.in_features - self.w_h.in_features
+        biases = [Axis(f"{name}.bias", 0) for name in ("w_i", "w_h") if getattr(self, name).bias is not None]
+        norms = [vector_axes(norm, d, f"norms.{i}") for i, norm in enumerate(self.norms)]
+        read = [Axis("w_h.weight", 1), Axis("w_o.weight", 1, d_atom)]
+        bonds = [Axis("w_i.weight", 0), Axis("w_h.weight", 0), *read, *biases, *chain(*norms[:-1])]
+        atoms = (Axis("w_o.weight", 0), Axis("w_o.bias", 0), *norms[-1])
+        return HiddenUnits((Units(d, tuple(bonds)), Units(d, atoms)), rows=(1,))
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the relations ahead."""

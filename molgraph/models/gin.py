@@ -19,6 +19,7 @@ from molgraph.nn.deduplicate import AtomRound
 from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.propagate import propagate
+from molgraph.nn.removable import Axis, HiddenUnits, Units, vector_axes
 
 
 @register(
@@ -84,6 +85,20 @@ class GIN(RoundsEncoder):
         self.dropout = nn.Dropout(dropout)
         self.d_layers = (d_hidden,) * depth
         self.read_by(readout, (depth + 1) * d_hidden)
+
+    def hidden_units(self) -> HiddenUnits:
+        """Those of each layer's states, and those within its perceptron."""
+        d = self.embed.out_features
+        states, inner = [[Axis("embed.weight", 0), Axis("embed.bias", 0)]], list[list[Axis]]()
+        for t, norm in enumerate(self.norms):
+            first, second = (f"perceptrons.{t}.layers.{i}" for i in range(2))
+            edges = [Axis(f"embed_edges.{t}.{name}", 0) for name in ("weight", "bias")] if self.edges else []
+            states[-1] += [*edges, Axis(f"{first}.weight", 1)]
+            inner.append([Axis(f"{first}.weight", 0), Axis(f"{first}.bias", 0), Axis(f"{second}.weight", 1)])
+            own = vector_axes(norm, d, f"norms.{t}")
+            states.append([Axis(f"{second}.weight", 0), Axis(f"{second}.bias", 0), *own])
+        groups = tuple(Units(d, tuple(axes)) for axes in (*states, *inner))
+        return HiddenUnits(groups, rows=tuple(range(len(states))))
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the rows of each round ahead, and what leads from them to the last."""

@@ -22,6 +22,7 @@ from molgraph.nn.matrix_limit import MatrixGB, MatrixLimit
 from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.propagate import propagate
+from molgraph.nn.removable import Axis, Heads, Units, head_counts
 from molgraph.nn.size_groups import size_groups
 from molgraph.nn.walks import walk_returns
 
@@ -51,6 +52,7 @@ class GraphGPS(AtomEncoder):
         d_hidden: width of an atom's state, a multiple of ``heads``.
         depth: layers, 1 or more.
         heads: attention heads.
+        kept_heads: how many of them each layer has left, such as ``2,4,1,3``, as ``compress`` writes it; all if empty.
         walk: steps of the random walks; the paper's is 16 to 20.
         max_matrix_gb: the largest matrix with a row for each pair of nodes of one graph, in GB; a batch holds several.
         norm: a registered norm.
@@ -74,6 +76,7 @@ class GraphGPS(AtomEncoder):
         d_hidden: Width = 64,
         depth: Annotated[int, Range(1, INNER_LIMIT)] = 4,
         heads: Width = 4,
+        kept_heads: str = "",
         walk: Annotated[int, Range(1, 100)] = 16,
         max_matrix_gb: MatrixGB = 0.25,
         norm: str = "batch",
@@ -89,7 +92,8 @@ class GraphGPS(AtomEncoder):
         words = "walks between all pairs of nodes", "choose a model without random walks"
         self.limit = MatrixLimit("graphgps", 3, max_matrix_gb, *words)  # a double and an index a pair
         self.embed = nn.Linear(spec.width("atom") + walk, d_hidden)
-        self.layers = nn.ModuleList(_Layer(d_hidden, spec.width("bond"), heads, norm, dropout) for _ in range(depth))
+        counts, width = head_counts(kept_heads, depth, heads), d_hidden // heads
+        self.layers = nn.ModuleList(_Layer(d_hidden, spec.width("bond"), (n, width), norm, dropout) for n in counts)
         self.d_layers = (d_hidden,) * depth
         self.read_by(readout, d_hidden)
 
@@ -98,6 +102,16 @@ class GraphGPS(AtomEncoder):
         super().prepare(batch)
         self.limit.check(batch)
         _ = size_groups(batch), walk_returns(batch, self.walk)
+
+    def attention_heads(self) -> tuple[Heads, ...]:
+        """Those of each layer."""
+        found = []
+        for i, layer in enumerate(self.layers):
+            if isinstance(layer, _Layer):
+                made = Axis("query_key_value.weight", 0, times=3, size=layer.d_head)
+                axes = (made, made._replace(name="query_key_value.bias"), Axis("attended.weight", 1, size=layer.d_head))
+                found.append(Heads(Units(layer.heads, axes).within(f"layers.{i}"), f"layers.{i}.attended"))
+        return tuple(found)
 
     def states(self, batch: GraphBatch) -> list[Float[Tensor, "n_atoms d"]]:
         """The atoms' states after each layer, float [n_atoms, d]."""
@@ -110,12 +124,13 @@ class GraphGPS(AtomEncoder):
 class _Layer(nn.Module):
     """One layer, equations 2 to 5."""
 
-    def __init__(self, d: int, d_bond: int, heads: int, norm: str, dropout: float) -> None:
+    def __init__(self, d: int, d_bond: int, heads: tuple[int, int], norm: str, dropout: float) -> None:
         super().__init__()
-        self.heads = heads
+        self.heads, self.d_head = heads
+        d_heads = self.heads * self.d_head
         self.eps, self.of_bond = nn.Parameter(torch.zeros(())), nn.Linear(d_bond, d)
         self.local, self.mlp = Perceptron(d, d, d), Perceptron(d, 2 * d, d, dropout=dropout)
-        self.query_key_value, self.attended = nn.Linear(d, 3 * d), nn.Linear(d, d)
+        self.query_key_value, self.attended = nn.Linear(d, 3 * d_heads), nn.Linear(d_heads, d)
         self.norms = make_norms(norm, [d] * 3)
         self.dropout = nn.Dropout(dropout)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import nn
@@ -20,6 +20,7 @@ from molgraph.nn.hops import Hops, atom_hops, bond_hops
 from molgraph.nn.norms import make_norms
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
+from molgraph.nn.removable import Heads, head_counts
 from molgraph.nn.size_groups import SizeGroups, size_groups
 
 SIZES = {"tiny": 32, "small": 256, "base": 800, "large": 1200}
@@ -58,6 +59,7 @@ class Grover(AtomEncoder):
             with the heads of its pretraining 48, 100 and 5 million weights, the encoder of ``base`` alone 35 million.
         d_hidden: another width.
         heads: attention heads, each of that width.
+        kept_heads: how many of them each block has left, first those of atoms, as ``compress`` writes it; all if empty.
         depth: blocks of each view.
         hops: mean number of hops of message passing.
         hop_spread: standard deviation of the hops in training; prediction takes the mean.
@@ -80,6 +82,7 @@ class Grover(AtomEncoder):
         size: Literal["tiny", "small", "base", "large"] = "small",
         d_hidden: Width | None = None,
         heads: Annotated[int, Range(1, 64)] = 4,
+        kept_heads: str = "",
         depth: Annotated[int, Range(1, INNER_LIMIT)] = 1,
         hops: Annotated[int, Range(1, INNER_LIMIT)] = 6,
         hop_spread: Annotated[float, Range(0, 10)] = 1.0,
@@ -90,8 +93,9 @@ class Grover(AtomEncoder):
         super().__init__()
         d, d_atom, d_bond = d_hidden or SIZES[size], spec.width("atom"), spec.width("bond")
         self.embed_atoms, self.embed_bonds = nn.Linear(d_atom, d, bias=False), nn.Linear(d_atom + d_bond, d, bias=False)
-        self.atoms = nn.ModuleList(GTransformer(d, d_bond, heads, hops, hop_spread, dropout) for _ in range(depth))
-        self.bonds = nn.ModuleList(GTransformer(d, 0, heads, hops, hop_spread, dropout) for _ in range(depth))
+        counts, rest = head_counts(kept_heads, 2 * depth, heads), (hops, hop_spread, dropout)
+        self.atoms = nn.ModuleList(GTransformer(d, d_bond, n, *rest) for n in counts[:depth])
+        self.bonds = nn.ModuleList(GTransformer(d, 0, n, *rest) for n in counts[depth:])
         self.norms = make_norms(norm, [d] * 2 * depth)
         self.of_atoms = nn.ModuleList(LongRange(d, d_atom, dropout) for _ in range(2))
         self.hops, self.d_features = hops, d_atom + d_bond  # features of a bond with its source
@@ -104,6 +108,12 @@ class Grover(AtomEncoder):
         _ = relations.next_bonds(batch).transpose, relations.arriving(batch).transpose, size_groups(batch)
         _ = bond_groups(batch), before_bonds(batch).transpose
         _ = [hops.level(self.hops) for pair in self._hops(batch) for hops in pair]  # or some more
+
+    def attention_heads(self) -> tuple[Heads, ...]:
+        """Those of each block, first those of atoms."""
+        views: tuple[tuple[str, str, Any], ...] = (("atom", "atoms", self.atoms), ("bond", "bonds", self.bonds))
+        every = [(level, f"{name}.{i}", block) for level, name, blocks in views for i, block in enumerate(blocks)]
+        return tuple(Heads(block.units().within(at), f"{at}.w_o", level) for level, at, block in every)
 
     def _hops(self, batch: GraphBatch) -> list[tuple[Hops, Hops]]:
         """Of each block; rows that look alike are computed once until those of one graph attend to each other."""

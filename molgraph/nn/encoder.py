@@ -21,6 +21,7 @@ from molgraph.data.graph_store import GraphStore, InputSpec
 from molgraph.nn.matrix_limit import MatrixLimit
 from molgraph.nn.norms import CountedBatchNorm, Norm
 from molgraph.nn.penalties import Penalties
+from molgraph.nn.removable import Heads, HiddenUnits
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,14 @@ class Encoder(nn.Module):
 
     def measure(self, store: GraphStore) -> None:
         """Take what the network has of the training graphs, before the first step; nothing by default."""
+
+    def hidden_units(self) -> HiddenUnits | None:
+        """Which weights belong to each hidden unit, where some can be removed; None where the encoder does not tell."""
+        return None
+
+    def attention_heads(self) -> tuple[Heads, ...]:
+        """The heads of each attention, in the order of its hyper-parameter ``kept_heads``; none by default."""
+        return ()
 
     @abstractmethod
     def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from molgraph.nn.attention import attend_all
 from molgraph.nn.hops import Hops, Level, rows_along
+from molgraph.nn.removable import Axis, Units
 from molgraph.nn.size_groups import SizeGroups
 
 FARTHEST = 3  # standard deviations, of the number of hops in training
@@ -86,6 +87,12 @@ class GTransformer(nn.Module):
         self.project = nn.Parameter(torch.empty(3, d, d).uniform_(-(d**-0.5), d**-0.5))
         self.w_o = nn.Linear(heads * d, d, bias=False)
         self.dropout = nn.Dropout(dropout)
+
+    def units(self) -> Units:
+        """Its heads."""
+        d = self.w_o.out_features
+        edges = () if self.passing.edges is None else (Axis("passing.edges.weight", 0, times=3, size=d),)
+        return Units(self.heads, (Axis("passing.weight", 0, times=3), *edges, Axis("w_o.weight", 1, size=d)))
 
     def forward(
         self, h: Float[Tensor, "r d"], hops: Hops, edges: Float[Tensor, "r d_edge"] | None, groups: SizeGroups

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.parts import read_part, settings_of
 from molgraph.nn.blocks.layer_drop import LayerDrop
-from molgraph.train.callback import as_trained
 from molgraph.train.method import GraphMethod
-from molgraph.train.runtime import torch_settings
+from molgraph.train.rebuild import rebuilt
 
 
 def cut_depth(method: GraphMethod, depth: int, keep: Literal["every", "first"] = "every") -> GraphMethod:
@@ -40,17 +38,4 @@ def cut_depth(method: GraphMethod, depth: int, keep: Literal["every", "first"] =
     settings = settings_of(LayerDrop, part) if part.name == "layer_drop" else {"p": 0.0}
     settings |= {"depth": depth, "keep": keep}
     params["stack"] = f"layer_drop({', '.join(f'{name}={value}' for name, value in settings.items())})"
-    made = GraphMethod(**{**method.get_params(), "params": params, "init": None})
-    with torch_settings(method.threads, 0):  # the weights that are drawn are replaced
-        targets = fitted.outputs.targets if fitted.network.has_head else ()
-        network = made.build(fitted.inputs, d_extra=len(fitted.descriptors.names), targets=targets)
-        network = as_trained(network, method.callback).eval()
-    weights, wanted = fitted.network.state_dict(), network.state_dict()
-    if not wanted.keys() <= weights.keys():
-        words = f"the layers {', '.join(sorted(wanted.keys() - weights.keys())[:3])} are not in the trained model"
-        raise UnsupportedError(words, hint="cut the model that it was cut from, or one without callbacks")
-    network.load_state_dict({name: weights[name] for name in wanted})
-    made.fitted = replace(fitted, network=network)
-    made.predicts, made.curves, made.best_epoch = method.predicts, method.curves, method.best_epoch
-    made.notes = (*method.notes, f"cut to {depth} layers of its encoder")
-    return made
+    return rebuilt(method, fitted.network.state_dict(), f"cut to {depth} layers of its encoder", params=params)

@@ -14,10 +14,11 @@ from molgraph.train.callback import Callback
 from molgraph.train.engine import fit_network
 from molgraph.train.method import GraphMethod
 from molgraph.train.network import Network
-from molgraph.train.objective import make_objective, what_is_read
-from molgraph.train.preparation import prepare
+from molgraph.train.objective import Objective, make_objective, what_is_read
+from molgraph.train.preparation import Prepared, prepare
 from molgraph.train.rdkit_features import with_rdkit_features
 from molgraph.train.runtime import torch_settings
+from molgraph.train.samples import Samples
 
 
 def with_network(method: GraphMethod, network: Network, *notes: str) -> GraphMethod:
@@ -45,9 +46,38 @@ def train_further(
     Raises:
         DataError: nothing can be learned from the table.
     """
-    fitted, params = method.ready(), dict(method.params or {})
     settings = {**method.get_params(), "callback": None, "devices": 1, "strategy": "auto", **how}
-    reads = what_is_read(method.objective, params, views=method.views, descriptors=method.descriptors)
+    made = _prepared(method, table, valid, settings, views=method.views)
+    with torch_settings(method.threads, derive(settings["seed"], "weights")):
+        network = deepcopy(method.ready().network).train()
+        objective = _objective(method, network, made)
+        where: dict[str, Any] = {"workdir": None, "label": label, "callbacks": callbacks}
+        found = fit_network(network, objective, made.train, made.valid, settings, made.prints, **where)
+    further = with_network(method, network, *found.notes)
+    further.curves, further.best_epoch = found.curves, found.best_epoch
+    return further
+
+
+def labelled_samples(method: GraphMethod, table: Table) -> tuple[Samples, Objective]:
+    """Rows with labels on the scales of a fitted method, and the objective that it was trained by.
+
+    Raises:
+        DataError: no row has a label.
+    """
+    made = _prepared(method, table, None, method.get_params(), views=None)
+    return made.train, _objective(method, method.ready().network, made)
+
+
+def _objective(method: GraphMethod, network: Network, made: Prepared) -> Objective:
+    params = dict(method.params or {})
+    return make_objective(method.objective, params, network, made.inputs, method.ready().outputs)
+
+
+def _prepared(
+    method: GraphMethod, table: Table, valid: Table | None, settings: dict[str, Any], *, views: str | None
+) -> Prepared:
+    """Both parts on the scales of a fitted method."""
+    fitted, params = method.ready(), dict(method.params or {})
     for part in (table, valid):
         if part is not None and not method.learns_limits:
             refuse_limits(part, method.objective, 'the objective "tobit" learns them')
@@ -55,23 +85,7 @@ def train_further(
         table = with_rdkit_features(table, workers=method.threads)
         valid = None if valid is None else with_rdkit_features(valid, workers=method.threads)
     columns, recipe = tuple(each.column for each in fitted.inputs), {**settings, "params": params}
-    made = prepare(
-        table,
-        valid,
-        method.encoder,
-        columns,
-        method.class_weights,
-        recipe,
-        None,
-        method.threads,
-        **{**reads, "specs": {each.encoder: each.spec for each in fitted.inputs}},
-        scales=(fitted.outputs, fitted.descriptors),
-    )
-    with torch_settings(method.threads, derive(settings["seed"], "weights")):
-        network = deepcopy(fitted.network).train()
-        objective = make_objective(method.objective, params, network, made.inputs, fitted.outputs)
-        where: dict[str, Any] = {"workdir": None, "label": label, "callbacks": callbacks}
-        found = fit_network(network, objective, made.train, made.valid, settings, made.prints, **where)
-    further = with_network(method, network, *found.notes)
-    further.curves, further.best_epoch = found.curves, found.best_epoch
-    return further
+    how = (method.encoder, columns, method.class_weights, recipe, None, method.threads)
+    reads = what_is_read(method.objective, params, views=views, descriptors=method.descriptors)
+    reads |= {"specs": {each.encoder: each.spec for each in fitted.inputs}}
+    return prepare(table, valid, *how, **reads, scales=(fitted.outputs, fitted.descriptors))

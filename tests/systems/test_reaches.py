@@ -126,6 +126,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     Model(GraphMethod(**{**SMALL, "head_dropout": 0.3}).fit(few), targets=few.targets).save(folder / "assay.mgm")
     attentive = {**SMALL, "encoder": "gin", "params": {"d_hidden": 8, "readout": "self_attentive"}}
     Model(GraphMethod(**attentive).fit(few), targets=few.targets).save(folder / "attentive.mgm")
+    gps = {**SMALL, "encoder": "graphgps", "params": {"d_hidden": 8, "walk": 4, "depth": 2}}
+    Model(GraphMethod(**gps).fit(few), targets=few.targets).save(folder / "gps.mgm")
     molgraph.pretrain(few, model="gin", params={"d_hidden": 8}, epochs=1, threads=1).save(folder / "gin.mgm")
     older = molgraph.pretrain(few, model="dmpnn", params={"d_hidden": 8}, epochs=1, threads=1, seed=1)
     molgraph.embed(older, str(folder / "chembl2321810.csv"), folder / "old.parquet")
@@ -157,6 +159,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             "assay.mgm",
             "attentive.mgm",
             "gin.mgm",
+            "gps.mgm",
             "folded.sdf",
             "open.sdf",
             "traj.npz",
