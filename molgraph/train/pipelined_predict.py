@@ -49,7 +49,10 @@ def predict_tables(model: Any, tables: Iterator[tuple[K, Table]], *, many: bool)
             part.set_params(threads=threads)
         with closing(map_ahead(make, items, workers)) as made:
             for (key, table), (clean, graphs) in made:
-                yield key, as_given(method.predict_graphs(clean, graphs), table, clean, model.standardiser)
+                prediction = method.predict_graphs(clean, graphs)
+                if model.confidence is not None:
+                    prediction = model.confidence.extend(prediction, clean)
+                yield key, as_given(prediction, table, clean, model.standardiser)
     finally:
         for part, asked in parts.items():
             part.set_params(threads=asked)
