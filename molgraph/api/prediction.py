@@ -78,8 +78,8 @@ def predict_file(
         coverage: share of the measured values that intervals should hold; None for the model's own, 0.9.
         plain: values alone, without intervals, grade and nearest training molecule, which take a part of the time.
         running: ``device`` (the CPU if not given), ``threads`` (all) or ``precision`` (the training's).
-        engine: ``local``, or ``ray`` for the processes of a Ray cluster, on one thread each if ``threads`` is not given;
-            with the same ``threads`` the bytes are the same, and either goes on where the other was killed.
+        engine: ``local``, or ``ray`` for the processes of a Ray cluster, on one thread each if none are given; with the
+            same ``threads`` the bytes are the same, and either goes on where the other was killed.
         columns: ``smiles`` and ``id``, the input's columns; ``decimal``, ``","`` where descriptors have decimal
             commas, as in the training if not given.
     """

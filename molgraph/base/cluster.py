@@ -6,10 +6,12 @@ import logging
 import os
 import pickle
 import platform
+import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
-from types import TracebackType
+from pathlib import Path
+from types import ModuleType, TracebackType
 from typing import Any, Self, TypeVar
 
 from molgraph.base.cores import limit_cores
@@ -113,6 +115,8 @@ class Cluster:
     def _share(self, shared: Any) -> tuple[str, Any]:
         """A token and the pickled bytes of what calls share; of the last such thing they are kept."""
         if self._shared is None or self._shared[0] is not shared:
+            for module in _own_modules():
+                self.ray.cloudpickle.register_pickle_by_value(module)
             content = self.ray.cloudpickle.dumps(shared)
             self._shared = shared, os.urandom(8).hex(), self.ray.put(content)
         return self._shared[1], self._shared[2]
@@ -132,6 +136,17 @@ class Cluster:
         if not done:
             raise answer
         return key, answer
+
+
+def _own_modules() -> list[ModuleType]:
+    """Modules of a user's own, which other nodes need not have: files that were named, and those of this folder."""
+    here, found = Path.cwd(), [*sys.modules.items()]
+    return [
+        module
+        for name, module in found
+        if name != "__main__" and (file := getattr(module, "__file__", None))
+        if name.endswith(".py") or (name == module.__name__ and Path(file).parent == here)
+    ]
 
 
 def check_engine(name: str) -> None:

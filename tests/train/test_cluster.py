@@ -20,6 +20,9 @@ from molgraph.base import cluster as seam
 from molgraph.base.cluster import Cluster
 from molgraph.base.errors import CellError, DataError, MissingOptionError, MolgraphError, UnknownNameError
 from molgraph.data.read import read_table
+from molgraph.generate.oracles.journal import OracleCalls
+from molgraph.generate.oracles.on_cluster import OracleCluster
+from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.train.make_method import make_method
 from molgraph.train.model import Model
 from molgraph.train.stream import predict_stream
@@ -158,6 +161,47 @@ def test_embed_has_the_bytes_of_one_machine(
     molgraph.embed(model, library, tmp_path / f"local-{out}", running={"threads": 1})
     molgraph.embed(model, library, tmp_path / f"ray-{out}", engine="ray")
     assert (tmp_path / f"ray-{out}").read_bytes() == (tmp_path / f"local-{out}").read_bytes()
+
+
+AWK = "awk '{ print length($0) }'"
+MINE = """
+import os, signal
+from pathlib import Path
+
+def score(smiles):
+    flag = Path({flag!r})
+    if os.getpid() != {here} and not flag.exists():
+        flag.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    if smiles == "CCN":
+        raise ValueError("no score")
+    return len(smiles)
+"""
+
+
+def test_an_oracle_by_its_path_keeps_the_journal_of_one_machine(joined: Cluster, tmp_path: Path) -> None:
+    flag, file = tmp_path / "flag", tmp_path / "mine.py"
+    file.write_text(MINE.format(flag=str(flag), here=os.getpid()))
+    texts = ["CCO", "CCN", "OCC", "CCCC", "c1ccccc1", "CC", "C"]
+    oracle = read_oracle(f"{file}:score,sa<4")
+    file.unlink()  # the nodes need not have it
+    for name in ("local", "ray"):
+        for budget in (4, 6):  # the second goes on from the journal of the first
+            calls = OracleCalls(oracle, budget, journal=tmp_path / name)
+            if name == "ray":
+                calls.elsewhere = OracleCluster(joined)
+            found = calls.score(texts)
+            calls.close()
+    assert [one.call for one in found] == [1, 2, 1, 3, 4, 5, 6] and found[1].reason.endswith("no score")
+    assert flag.exists() and (tmp_path / "ray").read_bytes() == (tmp_path / "local").read_bytes()
+
+
+def test_a_search_by_a_command_finds_the_same(address: str) -> None:
+    how = {"search": "graph-ga", "start": "CCO", "budget": 12, "compare": False}
+    words = f"command({AWK!r}, seconds=60)"
+    local, ray = (molgraph.optimise(oracle=words, engine=name, **how).to_frame() for name in ("local", "ray"))
+    assert len(ray) == 12
+    pd.testing.assert_frame_equal(ray, local)
 
 
 def test_what_cannot_be_asked(model: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
