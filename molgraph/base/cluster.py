@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import pickle
 import platform
 import sys
 from collections import deque
@@ -166,7 +165,7 @@ def _call(
         limit_cores(cpus)
         if token not in _held:
             _held.clear()
-            _held[token] = pickle.loads(blob)
+            _held[token] = need("ray").cloudpickle.loads(blob)
         return True, function(_held[token], item)
     except MolgraphError as error:
         return False, error

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from molgraph.base.contracts import Method, Prediction, PredictsGraphs
+from molgraph.base.contracts import Prediction, PredictsGraphs, Trainable
 from molgraph.base.cores import cores
 from molgraph.base.errors import MolgraphError
 from molgraph.base.worker import POSSIBLE, Worker, start_worker
@@ -48,7 +48,7 @@ def predict_tables(model: Any, tables: Iterator[tuple[K, Table]], *, many: bool)
             yield key, predict_made(model, table, clean, graphs)
 
 
-def graph_method(model: Any) -> PredictsGraphs | None:
+def graph_method(model: Any) -> Any:
     """The method of a model whose graphs can be made ahead, or None."""
     method = model.method if isinstance(model, Model) else None
     return method if isinstance(method, PredictsGraphs) and method.graph_inputs() else None
@@ -63,7 +63,7 @@ def predict_made(model: Model, table: Table, clean: Table, graphs: tuple[CachedG
 
 
 @contextmanager
-def computing_on(method: Method, threads: int) -> Iterator[None]:
+def computing_on(method: Trainable, threads: int) -> Iterator[None]:
     """Let the networks of a method compute on so many threads meanwhile."""
     parts = {part: part.get_params()["threads"] for part in method.with_members if "threads" in part.param_names()}
     try:
@@ -166,7 +166,7 @@ def shares(cores: int) -> tuple[int, int]:
     return workers, max(cores - workers, 1)
 
 
-def _cores(method: Method) -> int:
+def _cores(method: Trainable) -> int:
     """The cores that a method may use: those asked for, else all that this process has."""
     asked = (part.get_params().get("threads") for part in method.with_members)
     return cores(min(filter(None, asked), default=None))
