@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.api.prediction import load, set_running
+from molgraph.base.cluster import Cluster, check_engine
 from molgraph.base.contracts import Generator, LatentGenerator
 from molgraph.base.errors import BadValueError, EmptyError, MissingOptionError, UnsupportedError
 from molgraph.chem.identity import canonical_smiles
@@ -26,6 +27,7 @@ from molgraph.generate.known import read_known, value_known
 from molgraph.generate.optimised import Optimised, annotated, best_so_far, constant_note, ranked, rows_of, shapes_of
 from molgraph.generate.oracles.combined import Combined
 from molgraph.generate.oracles.journal import SECONDS, OracleCalls
+from molgraph.generate.oracles.on_cluster import OracleCluster
 from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.oracles.similarity import Nearest, Similarity
@@ -68,6 +70,7 @@ def optimise(
     journal: str | Path | None = None,
     report: str | Path | None = None,
     learned: str | Path | None = None,
+    engine: str = "local",
     objective: Any = None,
 ) -> Optimised:
     """Search for molecules that are better by an oracle.
@@ -117,6 +120,8 @@ def optimise(
             oracle share them. A function needs a version for it: ``FunctionOracle(function, version="1")``.
         report: an HTML page to write.
         learned: a file (.mgm) for the language model that the search trained: of ``shared-prior`` the prior.
+        engine: where the oracle scores: ``local``, or ``ray`` for the processes of a Ray cluster, each molecule of a
+            slow oracle in one of them. The search itself stays here.
         objective: the former name of ``oracle``.
 
     Returns:
@@ -134,6 +139,7 @@ def optimise(
     if not ((batch is None or batch >= 1) and 0 <= diversity <= 1):
         hint = "batch 1 or more, diversity from 0 to 1"
         raise BadValueError(f"batch is {batch} and diversity {diversity}", hint=hint)
+    check_engine(engine)
     loaded = load(model) if isinstance(model, str | os.PathLike) else model
     if search is None:
         search = "ascent" if loaded is not None and isinstance(loaded.method, LatentGenerator) else "reinvent"
@@ -160,6 +166,8 @@ def optimise(
     curves, interrupted = {}, False
     kept = ExitStack()
     try:
+        if engine == "ray":
+            calls.elsewhere = OracleCluster(kept.enter_context(Cluster()))
         kept.enter_context(scaffold_kept(generator, scaffold))
         if generator is not None:
             running = {"temperature": temperature, "device": device, "threads": threads, "precision": precision}
@@ -169,7 +177,7 @@ def optimise(
             run_search(generator, calls, made, starts=starts, known=told, rewards=terms, proposed=proposed, **how)
             curves[made.name] = best_so_far(calls)
             if compare and made.name != "sampling":
-                plain = OracleCalls(total, budget, seconds=seconds)
+                plain = OracleCalls(total, budget, seconds=seconds, elsewhere=calls.elsewhere)
                 if calls.oracle.labels == total.labels:  # what was scored is not scored again
                     plain.resumed, plain.known = dict(calls.scored), calls.known
                 as_many = {**how, "batch": batch or made.batch_size}

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from molgraph.base.cluster import Cluster, check_engine
 from molgraph.base.contracts import Prediction, Trainable
-from molgraph.base.errors import ConflictError, UnsupportedError
+from molgraph.base.errors import ConflictError, MissingOptionError, UnsupportedError
 from molgraph.data.standardise import standardise
 from molgraph.embed.encoder import encoder_model
 from molgraph.embed.heads import CodeBy, aligned, coded, save_code
@@ -63,6 +64,7 @@ def predict_file(
     coverage: float | None = None,
     plain: bool = False,
     running: Mapping[str, Any] | None = None,
+    engine: str = "local",
     **columns: Any,
 ) -> Streamed:
     """Predict a file of any size into another, row for row; a run that was killed goes on where it stopped.
@@ -76,6 +78,8 @@ def predict_file(
         coverage: share of the measured values that intervals should hold; None for the model's own, 0.9.
         plain: values alone, without intervals, grade and nearest training molecule, which take a part of the time.
         running: ``device`` (the CPU if not given), ``threads`` (all) or ``precision`` (the training's).
+        engine: ``local``, or ``ray`` for the processes of a Ray cluster, on one thread each if none are given; with the
+            same ``threads`` the bytes are the same, and either goes on where the other was killed.
         columns: ``smiles`` and ``id``, the input's columns; ``decimal``, ``","`` where descriptors have decimal
             commas, as in the training if not given.
     """
@@ -87,7 +91,8 @@ def predict_file(
             raise ConflictError("values alone have no coverage", hint="leave out --coverage, or --plain")
         loaded = loaded.with_coverage(coverage)
         hashed = hashed and f"{hashed} coverage {coverage}"
-    return _stream(loaded, data, out, hashed, running or {}, columns, on_error=on_error, keep_columns=keep_columns)
+    how: dict[str, Any] = {"on_error": on_error, "keep_columns": keep_columns, "engine": engine}
+    return _stream(loaded, data, out, hashed, running or {}, columns, **how)
 
 
 def embed(
@@ -102,6 +107,7 @@ def embed(
     code: int | str | os.PathLike[str] | None = None,
     code_by: CodeBy = "autoencoder",
     seed: int = 0,
+    engine: str = "local",
     **columns: Any,
 ) -> Prediction | Streamed:
     """Give the state of each row that a graph model's encoder makes of it, a vector, row for row and in order.
@@ -119,6 +125,7 @@ def embed(
         code_by: ``autoencoder``, or ``projection`` for a random one; ``binary``, or random ``hyperplanes``, for codes
             of so many bits, which a file ``.bits`` keeps as such.
         seed: of the code.
+        engine: as for ``predict_file``; ``ray`` needs ``out``.
 
     Returns:
         The vectors as a ``Prediction`` (``value``, ``status``, ``reason``), or what was written.
@@ -149,7 +156,11 @@ def embed(
             save_code(made, f"{os.fspath(out)}.code.npz")
     if out is not None:
         hashed = "" if isinstance(model, Model) else f"embed {hash_of(model)} {changed}".strip()
-        return _stream(encoder, data, out, hashed, running or {}, columns, on_error=on_error, keep_columns=keep_columns)
+        how: dict[str, Any] = {"on_error": on_error, "keep_columns": keep_columns, "engine": engine}
+        return _stream(encoder, data, out, hashed, running or {}, columns, **how)
+    check_engine(engine)
+    if engine != "local":
+        raise MissingOptionError("vectors of a cluster go to a file", hint="name it: out='vectors.parquet'")
     return encoder.predict(data, **columns)
 
 
@@ -198,12 +209,26 @@ def energy_network(model: Model) -> FittedNetworks:
 
 
 def _stream(
-    model: Model, data: Any, out: Any, hashed: str, running: Mapping[str, Any], columns: Mapping[str, Any], **how: Any
+    model: Model,
+    data: Any,
+    out: Any,
+    hashed: str,
+    running: Mapping[str, Any],
+    columns: Mapping[str, Any],
+    engine: str,
+    **how: Any,
 ) -> Streamed:
     """Predict a file; a killed run goes on where ``hashed`` tells the model from others."""
+    check_engine(engine)
+    if engine == "ray" and running.get("threads") is None:
+        running = {**running, "threads": 1}
     set_running(model.method, running)
     hashed = hashed and f"{hashed} {sorted(running.items())}"
-    return predict_stream(model, data, out, model_hash=hashed, **how, **model.how_read(dict(columns)))
+    how |= {"model_hash": hashed, **model.how_read(dict(columns))}
+    if engine == "local":
+        return predict_stream(model, data, out, **how)
+    with Cluster() as cluster:
+        return predict_stream(model, data, out, cluster=cluster, **how)
 
 
 def evaluate(

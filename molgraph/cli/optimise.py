@@ -65,6 +65,7 @@ def optimise(
     precision: Annotated[
         str | None, option("TYPE", "float32, or bfloat16 to train faster; the model's own if not given.")
     ] = None,
+    engine: Annotated[str, option("NAME", "Where the oracle scores: local, or ray for a Ray cluster.")] = "local",
 ) -> None:
     """Search for molecules that are better by an oracle.
 
@@ -91,6 +92,7 @@ def optimise(
         molgraph optimise jtvae.mgm --oracle assay.mgm --known assay.csv --search bayes --budget 200
         molgraph optimise jtvae.mgm --oracle assay.mgm --reference assay.csv --max-distance 0.6
         molgraph optimise --search shared-prior --oracle "a.mgm,b.mgm" --learned both.mgm
+        molgraph optimise --search graph-ga --oracle "command('./dock.sh', seconds=300)" --engine ray
     """
     check_whole("--budget", budget)
     check_whole("--batch", batch)
@@ -115,6 +117,7 @@ def optimise(
         known=known, reward=reward, reference=reference, max_distance=max_distance, control=control, compare=compare,
         batch=batch, diversity=diversity, seconds=seconds, params=params, seed=seed, temperature=temperature,
         device=device, threads=threads, precision=precision, journal=journal, report=report, learned=learned,
+        engine=engine,
     )  # fmt: skip
     found.save(out)
     if found.interrupted:

@@ -42,6 +42,7 @@ def predict(
         int | None, opt.option("N", "Random SMILES of each molecule: their mean, and a column view_std.")
     ] = None,
     precision: Annotated[str | None, opt.option("TYPE", f"{PRECISION}; as trained if not given.")] = None,
+    engine: Annotated[str, opt.option("NAME", "local, or ray for a Ray cluster.")] = "local",
 ) -> None:
     """Predict the molecules of a file of any size, row for row and in order.
 
@@ -59,6 +60,8 @@ def predict(
     of the SMILES as given. Output grows in OUT.parts: a run that was stopped goes
     on when the same command is given again, and gives the same bytes. Memory
     does not grow with the file. Numbers are written as float32 (7 digits).
+    --engine ray predicts on a Ray cluster, the one that RAY_ADDRESS names,
+    else on this machine's cores: the same bytes as with --threads 1.
 
     Ids and kept columns are written as they stand in the input. A spreadsheet
     may take one like =cmd() for a formula: open a stranger's as text.
@@ -71,6 +74,7 @@ def predict(
         molgraph predict model.mgm CCO c1ccccc1O
         molgraph predict smiles.mgm new.csv --views 8  # mean, and view_std
         molgraph predict model.mgm library.smi -o predicted.parquet
+        RAY_ADDRESS=head:6379 molgraph predict model.mgm library.parquet --engine ray -o predicted.parquet
         echo CCO | molgraph predict model.mgm -
     """
     _stream("predict", locals())
@@ -152,6 +156,7 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
             on_error=on_error,
             keep_columns=given["keep_columns"],
             running=running,
+            engine=given["engine"],
             **more,
             **columns,
         )

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from molgraph.base.contracts import Method, Prediction, PredictsGraphs
+from molgraph.base.contracts import Prediction, PredictsGraphs, Trainable
 from molgraph.base.cores import cores
 from molgraph.base.errors import MolgraphError
 from molgraph.base.worker import POSSIBLE, Worker, start_worker
@@ -36,23 +36,67 @@ def predict_tables(model: Any, tables: Iterator[tuple[K, Table]], *, many: bool)
         many: whether the input has more than one table, even if an earlier run has predicted the others: sums may
             depend on the number of threads, and a run that goes on must compute as the one before did.
     """
-    method = model.method if isinstance(model, Model) else None
-    if not many or not isinstance(method, PredictsGraphs) or not method.graph_inputs():
+    method = graph_method(model) if many else None
+    if method is None:
         yield from ((key, model.predict(table)) for key, table in tables)
         return
     workers, threads = shares(_cores(method))
     make = partial(standard_graphs, model.standardiser, method.graph_inputs())
     items = (((key, table), table) for key, table in tables)
+    with computing_on(method, threads), closing(map_ahead(make, items, workers)) as made:
+        for (key, table), (clean, graphs) in made:
+            yield key, predict_made(model, table, clean, graphs)
+
+
+def graph_method(model: Any) -> Any:
+    """The method of a model whose graphs can be made ahead, or None."""
+    method = model.method if isinstance(model, Model) else None
+    return method if isinstance(method, PredictsGraphs) and method.graph_inputs() else None
+
+
+def predict_made(model: Model, table: Table, clean: Table, graphs: tuple[CachedGraphs, ...]) -> Prediction:
+    """The prediction of a table that is standardised and whose graphs are made, with intervals and domain."""
+    prediction = model.method.predict_graphs(clean, graphs)  # type: ignore[attr-defined]
+    if model.confidence is not None:
+        prediction = model.confidence.extend(prediction, clean)
+    return as_given(prediction, table, clean, model.standardiser)
+
+
+@contextmanager
+def computing_on(method: Trainable, threads: int) -> Iterator[None]:
+    """Let the networks of a method compute on so many threads meanwhile."""
     parts = {part: part.get_params()["threads"] for part in method.with_members if "threads" in part.param_names()}
     try:
         for part in parts:
             part.set_params(threads=threads)
-        with closing(map_ahead(make, items, workers)) as made:
-            for (key, table), (clean, graphs) in made:
-                yield key, as_given(method.predict_graphs(clean, graphs), table, clean, model.standardiser)
+        yield
     finally:
         for part, asked in parts.items():
             part.set_params(threads=asked)
+
+
+def network_threads(model: Any, *, many: bool) -> int:
+    """The threads on which ``predict_tables`` computes a network, or any other method."""
+    if not isinstance(model, Model):
+        return 1
+    n = _cores(model.method)
+    return shares(n)[1] if many and graph_method(model) is not None else n
+
+
+def predict_shard(model: Any, table: Table, *, many: bool, threads: int) -> Prediction:
+    """One of the tables of ``predict_tables``, computed in this process alone, to the same bytes.
+
+    Args:
+        model: what predicts.
+        table: one of them.
+        many: as for ``predict_tables``.
+        threads: of ``network_threads`` there.
+    """
+    method = graph_method(model) if many else None
+    if method is None:
+        return model.predict(table)
+    with computing_on(method, threads):
+        return predict_made(model, table, *standard_graphs(model.standardiser, method.graph_inputs(), table))
 
 
 def standard_graphs(preset: str, inputs: tuple[Input, ...], table: Table) -> tuple[Table, tuple[CachedGraphs, ...]]:
@@ -122,7 +166,7 @@ def shares(cores: int) -> tuple[int, int]:
     return workers, max(cores - workers, 1)
 
 
-def _cores(method: Method) -> int:
+def _cores(method: Trainable) -> int:
     """The cores that a method may use: those asked for, else all that this process has."""
     asked = (part.get_params().get("threads") for part in method.with_members)
     return cores(min(filter(None, asked), default=None))

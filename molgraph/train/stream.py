@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from molgraph.base.cluster import Cluster
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import CellError, ConflictError, FormatError
 from molgraph.base.paths import atomic_write, storage_error
@@ -27,13 +28,13 @@ from molgraph.base.workbook import split_sheet
 from molgraph.data.columns import as_text
 from molgraph.data.content import entity_texts
 from molgraph.data.read import iter_rows
-from molgraph.data.table import Table, row_name
+from molgraph.data.table import row_name
 from molgraph.data.table_builder import SourceRows
 from molgraph.train.abilities import gives_forces
 from molgraph.train.checkpoint import digest
 from molgraph.train.chunk_folder import ChunkFolder
 from molgraph.train.model import Model
-from molgraph.train.pipelined_predict import predict_tables
+from molgraph.train.pipelined_predict import network_threads, predict_shard, predict_tables
 from molgraph.train.row_formats import row_format
 from molgraph.train.rowformat import RowFormat, SDRecords, arrange
 
@@ -88,6 +89,7 @@ def predict_stream(
     on_error: OnError = "keep",
     keep_columns: bool = False,
     chunk_rows: int = CHUNK_ROWS,
+    cluster: Cluster | None = None,
     **columns_of_input: Any,
 ) -> Streamed:
     """Predict a file chunk by chunk; a run that was killed goes on where it stopped, to the same bytes.
@@ -102,6 +104,7 @@ def predict_stream(
         on_error: rows that cannot be predicted are kept with a reason, left out, or end the run.
         keep_columns: write the input's own columns, as they stand there, before the predictions.
         chunk_rows: rows at once.
+        cluster: whose processes predict the chunks; None for this machine.
         columns_of_input: ``smiles``, ``id``, ``features`` as in ``read_table``.
 
     Raises:
@@ -113,9 +116,10 @@ def predict_stream(
     if os.path.isfile(given) and os.path.realpath(given) == os.path.realpath(path):
         raise ConflictError(f"{path} is the file that is read", hint="name another output")
     run = repr((__version__, model_hash, chunk_rows, on_error == "drop", keep_columns, columns_of_input))
-    how = (row_format(path), on_error, chunk_rows, keep_columns, columns_of_input)
     forces = isinstance(model, Model) and gives_forces(model.method)
-    job = _Job(model, source, *how, run, Streamed(path, coverage=getattr(model, "coverage", None), forces=forces))
+    result = Streamed(path, coverage=getattr(model, "coverage", None), forces=forces)
+    writing = _Writing(row_format(path), on_error, chunk_rows, keep_columns)
+    job = _Job(model, source, writing, columns_of_input, run, result, cluster)
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
         _write_straight(job, path)
     else:
@@ -132,18 +136,36 @@ def hash_of(path: str | os.PathLike[str]) -> str:
 
 
 @dataclass(frozen=True)
+class _Writing:
+    """How predictions are written."""
+
+    format: RowFormat
+    on_error: OnError
+    chunk_rows: int
+    keep_columns: bool
+
+
+@dataclass(frozen=True)
 class _Job:
     """What is read, what predicts it, how it is written, and what came of it."""
 
     model: Any
     source: Any
-    writer: RowFormat
-    on_error: OnError
-    chunk_rows: int
-    keep_columns: bool
+    writing: _Writing
     options: dict[str, Any]
     run: str  # all that decides what a chunk's rows become
     result: Streamed
+    cluster: Cluster | None
+
+
+@dataclass(frozen=True)
+class _Remote:
+    """What every process of a cluster needs for a chunk."""
+
+    model: Any
+    writing: _Writing
+    many: bool
+    threads: int
 
 
 def _write_chunks(job: _Job, folder: ChunkFolder) -> None:
@@ -152,12 +174,12 @@ def _write_chunks(job: _Job, folder: ChunkFolder) -> None:
     if folder.odd:
         held = f"{folder.folder.name} held rows of another model, input or option, or damaged ones"
         job.result.note = f"{held}: those were predicted again"
-    folder.join(job.writer.join)
+    folder.join(job.writing.format.join)
 
 
 def _write_straight(job: _Job, path: str) -> None:
     """Write to standard output or a device, chunk by chunk."""
-    if not job.writer.plain:
+    if not job.writing.format.plain:
         raise FormatError(f"{path} cannot hold that format", hint="name an ordinary file, or choose csv")
     terminal = path == "-" and sys.stdout.isatty()
     with nullcontext(sys.stdout.buffer) if path == "-" else atomic_write(path, buffering=0) as file:
@@ -179,45 +201,76 @@ def _predicted(
     """Number, key, bytes and counts of each of the input's chunks for which ``find`` has no counts yet."""
     every = iter_rows(
         job.source,
-        chunk_rows=job.chunk_rows,
-        keep_columns=job.keep_columns,
-        molblocks=isinstance(job.writer, SDRecords),
+        chunk_rows=job.writing.chunk_rows,
+        keep_columns=job.writing.keep_columns,
+        molblocks=isinstance(job.writing.format, SDRecords),
         **job.options,
     )
     first = list(islice(every, 2))
     with bar("predicting", total=count_rows(job.source)) as progress:
 
-        def left() -> Iterator[tuple[tuple[int, str, SourceRows], Table]]:
+        def left() -> Iterator[tuple[int, str, SourceRows]]:
             for number, rows in enumerate(chain(first, every)):
                 key = _hash(job.run, rows)
                 counts = find(number, key)
-                if counts is None or (job.on_error == "stop" and counts["failed"]):  # predicted again, it stops
-                    yield (number, key, rows), rows.table
+                if counts is None or (job.writing.on_error == "stop" and counts["failed"]):  # predicted again, it stops
+                    yield number, key, rows
                 else:
                     job.result.add(counts)
                     job.result.resumed += len(rows.table)
                     progress.advance(len(rows.table))
 
-        with closing(predict_tables(job.model, left(), many=len(first) > 1)) as each:
-            for (number, key, rows), prediction in each:
-                yield number, key, *_chunk(job, number, rows, prediction)
-                progress.advance(len(rows.table))
+        with closing(_written(job, left(), many=len(first) > 1)) as each:
+            for number, key, data, counts in each:
+                job.result.add(counts)
+                yield number, key, data, counts
+                progress.advance(counts["rows"])
 
 
-def _chunk(job: _Job, number: int, rows: SourceRows, prediction: Prediction) -> tuple[bytes, dict[str, Any]]:
+def _written(
+    job: _Job, chunks: Iterator[tuple[int, str, SourceRows]], *, many: bool
+) -> Generator[tuple[int, str, bytes, dict[str, Any]]]:
+    """Number, key, bytes and counts of each chunk, in order, predicted here or by the processes of a cluster."""
+    if job.cluster is None:
+        tables = ((chunk, chunk[2].table) for chunk in chunks)
+        with closing(predict_tables(job.model, tables, many=many)) as predicted:
+            for (number, key, rows), prediction in predicted:
+                yield number, key, *_chunk(job.writing, number, rows, prediction)
+        return
+    remote = _Remote(job.model, job.writing, many, network_threads(job.model, many=many))
+    items = (((number, key), (number, rows)) for number, key, rows in chunks)
+    with closing(job.cluster.map(_shard, remote, items, cpus=remote.threads, gpus=_gpus(job.model))) as made:
+        for (number, key), (data, counts) in made:
+            yield number, key, data, counts
+
+
+def _shard(remote: _Remote, item: tuple[int, SourceRows]) -> tuple[bytes, dict[str, Any]]:
+    """Predict and write a chunk in a process of a cluster."""
+    number, rows = item
+    prediction = predict_shard(remote.model, rows.table, many=remote.many, threads=remote.threads)
+    return _chunk(remote.writing, number, rows, prediction)
+
+
+def _gpus(model: Any) -> int:
+    """The GPUs that a chunk takes: one where the model is told to predict on it."""
+    parts = model.method.with_members if isinstance(model, Model) else ()
+    return int(any(str(part.get_params().get("device")).startswith("cuda") for part in parts))
+
+
+def _chunk(writing: _Writing, number: int, rows: SourceRows, prediction: Prediction) -> tuple[bytes, dict[str, Any]]:
+    """The bytes of a chunk, and the counts of its rows."""
     ok = prediction.ok
-    if job.on_error == "stop" and not ok.all():
+    if writing.on_error == "stop" and not ok.all():
         row = int(np.flatnonzero(~ok)[0])
         raise CellError(
-            f"{row_name(number * job.chunk_rows + row, prediction.ids[row])}: {prediction.reason[row]}",
+            f"{row_name(number * writing.chunk_rows + row, prediction.ids[row])}: {prediction.reason[row]}",
             hint="--on-error keep writes such rows with their reason, --on-error drop leaves them out",
         )
     reasons = dict(Counter(prediction.reason[~ok].tolist()).most_common(_NAMED_REASONS))
     counts = {"rows": len(ok), "failed": int((~ok).sum()), "reasons": reasons, "spread": prediction.spread is not None}
-    job.result.add(counts)
-    chosen = np.flatnonzero(ok) if job.on_error == "drop" else np.arange(len(ok))
-    output = arrange(rows, prediction, chosen, keep_columns=job.keep_columns)
-    return job.writer.chunk(output, first=number == 0), counts
+    chosen = np.flatnonzero(ok) if writing.on_error == "drop" else np.arange(len(ok))
+    output = arrange(rows, prediction, chosen, keep_columns=writing.keep_columns)
+    return writing.format.chunk(output, first=number == 0), counts
 
 
 def _hash(run: str, rows: SourceRows) -> str:

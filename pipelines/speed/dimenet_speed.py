@@ -41,7 +41,7 @@ def triplets(edge_index: Tensor, num_nodes: int) -> tuple[Tensor, ...]:
     degree = torch.bincount(target, minlength=num_nodes)
     n, start = degree[source], (degree.cumsum(0) - degree)[source]
     ji = torch.repeat_interleave(n)
-    kj = torch.arange(len(ji)) - (n.cumsum(0) - n)[ji] + start[ji]
+    kj = torch.arange(len(ji), device=ji.device) - (n.cumsum(0) - n)[ji] + start[ji]
     keep = source[kj] != target[ji]
     kj, ji = kj[keep], ji[keep]
     return target, source, target[ji], source[ji], source[kj], kj, ji

@@ -74,7 +74,9 @@ def table() -> Table:
     return found.take(np.flatnonzero(found.ok)[:MOLECULES])
 
 
-def step_of(encoder: str, objective: str, params: dict[str, Any], n: int) -> tuple[Callable[[], None], Samples]:
+def step_of(
+    encoder: str, objective: str, params: dict[str, Any], n: int, size: int = SIZE, device: str = "cpu"
+) -> tuple[Callable[[], None], Samples]:
     """A pass over n molecules with an objective: batches made, forward, backward, Adam; labels are made before."""
     given = dict(params)
     reads = what_is_read(objective, given, views=None, descriptors="none")
@@ -83,13 +85,15 @@ def step_of(encoder: str, objective: str, params: dict[str, Any], n: int) -> tup
     network = with_parts(build_network(made.inputs, params, joiner="concat", d_extra=0), objective, given)
     network.measure(made.train.stores)
     learns = make_objective(objective, given, network, made.inputs, Outputs((), np.zeros(0), np.ones(0)))
+    network.to(device), learns.to(device)
     optimiser = make_optimizer("adamw", [*network.parameters(), *learns.parameters()], 1e-4, 0.0)
     network.train(), learns.train()
 
     def run() -> None:
-        for first in range(0, n, SIZE):
-            sample: Sample = made.train.sample(np.arange(first, min(first + SIZE, n)))
+        for first in range(0, n, size):
+            sample: Sample = made.train.sample(np.arange(first, min(first + size, n)))
             network.prepare(sample)
+            sample = sample.to(torch.device(device))
             optimiser.zero_grad()
             loss = learns(network, sample, StepState(0, 1, 0))
             (loss.total / loss.count).backward()

@@ -64,7 +64,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "fastapi": ("serve/*.py",),
     "h11": ("serve/*.py",),
     "uvicorn": ("serve/*.py",),
-    "ray": ("evaluate/benchmark/engine_ray.py",),
+    "ray": ("base/cluster.py",),
     "optuna": ("evaluate/trials.py",),
 }
 LATE = (

@@ -8,8 +8,10 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import molgraph
 from molgraph.base.errors import DataError, MolgraphError
 from molgraph.data.read import read_table
 from molgraph.train import pipelined_predict
@@ -130,6 +132,16 @@ def test_the_same_as_in_one_process_and_on_resume(
     lines = (tmp_path / "ahead.csv").read_text().splitlines()[1:]
     values = np.array([float(line.split(",")[-3] or "nan") for line in lines])
     np.testing.assert_allclose(values, whole.value[:, 0], rtol=1e-5)
+
+
+def test_many_tables_have_intervals_and_domains_as_one_has(many: Path, tmp_path: Path) -> None:
+    how = {"model": "dmpnn", "params": {"d_hidden": 8, "head_width": 8}, "epochs": 1, "baseline": False, "threads": 1}
+    model = molgraph.train("builtin:chembl2321810", **how).model
+    for name, rows in (("many", 128), ("one", 512)):
+        predict_stream(model, many, tmp_path / f"{name}.csv", smiles="smiles", chunk_rows=rows)
+    cut, whole = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("many", "one"))
+    assert {"pActivity_low", "pActivity_high", "domain", "distance", "nearest"} <= {*whole.columns}
+    pd.testing.assert_frame_equal(cut, whole, rtol=1e-5)
 
 
 MEMORY = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import platform
 import shutil
 import tempfile
@@ -12,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from molgraph.base.optional import need
+from molgraph.base.cluster import Cluster
 from molgraph.base.paths import disk_full
 from molgraph.evaluate.benchmark.job import Job, Outcome
 from molgraph.evaluate.benchmark.local import LocalEngine
@@ -65,11 +64,9 @@ class RayEngine:
     """
 
     def __init__(self, imports: Sequence[str], slots: int = 1, threads: int = 1) -> None:
-        ray = self.ray = need("ray", "--engine ray")
+        self.cluster = Cluster()
+        ray = self.ray = self.cluster.ray
         self.slots = slots
-        self.own = not ray.is_initialized()
-        if self.own:
-            ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
         self.make: Any = lambda: ray.remote(Seat).options(num_cpus=threads).remote(list(imports))
         self.idle: list[Any] = [self.make() for _ in range(slots)]
         self.busy: dict[Any, tuple[int, Job, Any]] = {}
@@ -108,5 +105,4 @@ class RayEngine:
             self.ray.wait([seat.leave.remote() for seat in self.idle], num_returns=len(self.idle), timeout=LEAVE)
         for seat in [*self.idle, *(seat for _, _, seat in self.busy.values())]:
             self.ray.kill(seat)
-        if self.own:
-            self.ray.shutdown()
+        self.cluster.close()

@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from molgraph.base import progress
+from molgraph.base.cluster import check_engine
 from molgraph.base.errors import NotInstalledError, UnknownNameError, UsageError, nearest
 from molgraph.base.locks import Claims
 from molgraph.base.optional import how_to_install, missing
@@ -26,7 +27,6 @@ from molgraph.evaluate.benchmark.run_folder import SUBMITTED, check_unchanged, o
 from molgraph.evaluate.benchmark.scoring import write_scores
 from molgraph.evaluate.benchmark.store import read_manifest
 
-ENGINES = ("local", "ray")
 logger = logging.getLogger("molgraph")
 
 
@@ -85,8 +85,8 @@ def run_benchmark(
         if word not in (*FAILED, "failed"):
             raise UnknownNameError(f"no cell ends as {word!r}", hint=nearest(word, (*FAILED, "failed")))
     again = FAILED if "failed" in retry else tuple(retry)
-    if isinstance(engine, str) and engine not in ENGINES:
-        raise UnknownNameError(f"no engine is named {engine!r}", hint=nearest(engine, ENGINES))
+    if isinstance(engine, str):
+        check_engine(engine)
     _import(recipe.run.imports)
     resolved, needs = check_recipe(recipe, factory, tables)
     _check_only(recipe, only)

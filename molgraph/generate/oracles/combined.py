@@ -78,6 +78,7 @@ class Combined(Oracle):
         self.terms, self.combine = tuple(terms), combine
         self.labels = tuple(_distinct([term.label for term in terms]))
         self.batched = all(term.oracle.batched for term in terms)
+        self.shard = min(term.oracle.shard if term.oracle.batched else 1 for term in terms)
         scale = sum(abs(term.weight) * term.scale for term in terms)
         self.scale = scale if combine == "sum" else DESIRABILITY
 

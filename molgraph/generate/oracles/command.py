@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -81,9 +81,12 @@ class Command(Oracle):
             raise MissingFileError(f"there is no program {self.words[0]!r}", hint="give its path, and let it be run")
         self.program, self.seconds, self.jobs, self.at_once = program, seconds, jobs, at_once
         self.lower, self.scale, self.better = lower, scale, -1 if lower else 1
-        self.time_limit = seconds
+        self.time_limit, self.shard = seconds, jobs * at_once
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock, self._stop = threading.Lock(), threading.Event()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Command, (self.program, self.seconds, self.jobs, self.at_once, self.lower, self.scale)
 
     @property
     def content(self) -> str:

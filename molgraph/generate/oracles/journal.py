@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import math
-import queue
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,13 +20,14 @@ from molgraph.base.paths import atomic_write, storage_error
 from molgraph.base.progress import bar
 from molgraph.chem.identity import canonical_smiles
 from molgraph.generate.oracles.combined import NOTHING, Combined
+from molgraph.generate.oracles.time_limit import TimeLimit, TooLongError
 
 logger = logging.getLogger("molgraph")
 SECONDS = 30.0
 TOGETHER = 500  # known molecules that are computed at once
-ABANDONED = 8  # calls that never came back and still run, from which no other is begun
 OVERHEAD = 3.0  # times the limit of an oracle that keeps one itself, after which its call is given up
 SPENT = "the budget is spent"
+Ask = tuple[list[str], Mapping[str, np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class OracleCalls:
         journal: a file that keeps the calls, written from the first one on; None for none.
         seconds: how long a call may take, by the clock; a batch has as many times that as it has molecules, and none
             is asked again when it takes longer.
+        elsewhere: scores molecules in other processes, in order; None for here.
 
     Raises:
         UsageError: a budget or time of nothing, a journal of another oracle, or one for an oracle whose parts
@@ -85,17 +87,18 @@ class OracleCalls:
         *,
         journal: str | Path | None = None,
         seconds: float = SECONDS,
+        elsewhere: Callable[[OracleCalls, list[str]], Iterator[list[Scored]]] | None = None,
     ) -> None:
         if budget < 1:
             raise BadValueError(f"the budget is {budget} calls", hint="give 1 or more")
         if not seconds > 0:
             raise BadValueError(f"a call may take {seconds} seconds", hint="give more than 0")
-        self.oracle, self.budget, self.seconds = oracle, budget, seconds
+        self.oracle, self.budget, self.seconds, self.elsewhere = oracle, budget, seconds, elsewhere
         self.scored: dict[str, Scored] = {}
         self.known: dict[str, Scored] = {}
         self.resumed: dict[str, Scored] = {}
         self.before = 0  # calls of earlier stages
-        self._hung: list[threading.Thread] = []
+        self._limit = TimeLimit()
         self._file: IO[str] | None = None
         self.journal = None if journal is None else Path(journal)
         if self.journal is not None:
@@ -162,20 +165,44 @@ class OracleCalls:
 
     def _call(self, fresh: list[str]) -> None:
         """Score new molecules and keep them; slow oracles one by one, so that Ctrl-C costs one call at most."""
-        for group in [fresh] if self.oracle.batched else [[text] for text in fresh]:
-            asked = [text for text in group if text not in self.resumed]
-            made = {each.smiles: each for each in self._compute(asked)} if asked else {}
-            for text in group:
-                one, call = made.get(text) or self.resumed[text], self.before + len(self.scored) + 1
-                self.scored[text] = replace(one, call=call)
-            self._write([self.scored[text] for text in asked])
+        left = deque(fresh)
+        for shard in chain(self._shards([text for text in fresh if text not in self.resumed]), [[]]):
+            made = {one.smiles: one for one in shard}
+            while left and (one := made.get(left[0]) or self.resumed.get(left[0])):
+                self.scored[left.popleft()] = replace(one, call=self.before + len(self.scored) + 1)
+            self._write([self.scored[text] for text in made])
+
+    def _shards(self, smiles: list[str]) -> Iterator[list[Scored]]:
+        """Scores of molecules, some at a time and in order."""
+        if self.elsewhere is not None:
+            yield from self.elsewhere(self, smiles)
+        elif smiles:
+            for group in [smiles] if self.oracle.batched else [[text] for text in smiles]:
+                yield self._compute(group)
 
     def _compute(self, smiles: list[str], given: Mapping[str, np.ndarray] = NOTHING) -> list[Scored]:
+        return self.placed(smiles, self.ask(self.asks(smiles, given)))
+
+    def asks(self, smiles: list[str], given: Mapping[str, np.ndarray] = NOTHING) -> list[Ask]:
+        """What the oracle is asked for molecules: lists of them, with values that are known."""
+        return [(smiles, given)]
+
+    def placed(self, smiles: Sequence[str], made: Sequence[Scored]) -> list[Scored]:
+        """Scores in the order of their molecules."""
+        found = {one.smiles: one for one in made}
+        return [found[text] for text in smiles]
+
+    def ask(self, asks: Sequence[Ask]) -> list[Scored]:
+        """The oracle's scores, neither counted nor kept."""
+        return [one for smiles, given in asks if smiles for one in self._ask(smiles, given)]
+
+    def _ask(self, smiles: list[str], given: Mapping[str, np.ndarray]) -> list[Scored]:
         """All at once where that works, else one at a time, so that one bad molecule costs no other its score."""
         if self.oracle.batched or len(smiles) == 1:
             try:
-                ask = partial(self.oracle.score_parts, given=given) if given else self.oracle.score_parts
-                found = self._limited(ask, smiles)
+                score = partial(self.oracle.score_parts, given=given) if given else self.oracle.score_parts
+                limit = max(self.seconds, OVERHEAD * self.oracle.time_limit)
+                found = self._limit.call(score, smiles, limit)
                 return [
                     Scored(text, 0, float(o), float(g), bool(w), tuple(map(float, p)), str(r))
                     for text, o, g, w, p, r in zip(smiles, *found, strict=True)
@@ -187,33 +214,7 @@ class OracleCalls:
                     words = " ".join(str(error).split())[:200] or type(error).__name__
                     return [Scored(smiles[0], reason=f"the oracle failed: {words}")]
         one_by_one = ({label: value[[k]] for label, value in given.items()} for k in range(len(smiles)))
-        return [one for text, own in zip(smiles, one_by_one, strict=True) for one in self._compute([text], own)]
-
-    def _limited(self, function: Callable[[Any], Any], items: list[str]) -> Any:
-        """``function(items)`` in a thread that is left alone when it takes too long."""
-        self._hung = [thread for thread in self._hung if thread.is_alive()]
-        if len(self._hung) >= ABANDONED:
-            raise TooLongError(f"{ABANDONED} earlier calls of the oracle have not come back")
-        limit = max(self.seconds, OVERHEAD * self.oracle.time_limit)
-        answers: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
-
-        def work() -> None:
-            try:
-                answers.put((True, function(items)))
-            except Exception as error:  # raised again below, in the caller's thread
-                answers.put((False, error))
-
-        thread = threading.Thread(target=work, name="molgraph-oracle", daemon=True)
-        thread.start()
-        try:
-            done, answer = answers.get(timeout=limit * len(items))
-        except queue.Empty:
-            self._hung.append(thread)
-            each = f" for each of {len(items)} molecules" if len(items) > 1 else ""
-            raise TooLongError(f"the oracle takes longer than {limit:g} s{each}") from None
-        if not done:
-            raise answer
-        return answer
+        return [one for text, own in zip(smiles, one_by_one, strict=True) for one in self._ask([text], own)]
 
     def _read(self, path: Path) -> list[Scored]:
         """The calls of earlier runs; the file is left as it is."""
@@ -268,10 +269,6 @@ def drop_journal(path: Path, smiles: Sequence[str]) -> int:
     if not others:
         path.unlink(missing_ok=True)
     return len(others)
-
-
-class TooLongError(Exception):
-    """A call of the oracle that did not come back in time."""
 
 
 def _line(one: Scored) -> str:

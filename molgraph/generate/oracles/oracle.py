@@ -52,6 +52,7 @@ class Oracle(ABC):
     ``time_limit``: seconds that it gives each molecule itself, which a caller's limit then does not cut short; 0 where
     it leaves the limit to its caller.
     ``cautious``: whether scores are made worse on purpose where they are in doubt, which a weight below 0 would reward.
+    ``shard``: molecules that a process of a cluster is given at once; one where it is not ``batched``.
     ``version``: changes whenever the scores would; an oracle outside molgraph has its calls kept where it names one.
     """
 
@@ -64,6 +65,7 @@ class Oracle(ABC):
     unit: bool = False
     time_limit: float = 0.0
     cautious: bool = False
+    shard: int = 16
     small: Mapping[str, Any] = MappingProxyType({})
     version: str = ""
 

@@ -102,7 +102,7 @@ class RiskAverse(Oracle):
         if any(np.isfinite([term.low, term.high]).any() for term in self.parts.terms):
             raise UnsupportedError("bounds inside of risk_averse() are not kept", hint="write them behind it: ...,sa<4")
         self.terms = [term for term in self.parts.terms if term.weight]
-        self.scale, self.batched = self.parts.scale, self.parts.batched
+        self.scale, self.batched, self.shard = self.parts.scale, self.parts.batched, self.parts.shard
 
     @property
     def content(self) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from molgraph.base.errors import BadValueError, ConflictError, MissingOptionError, UnknownNameError, nearest
 from molgraph.generate.oracles.combined import NOTHING, Combined
-from molgraph.generate.oracles.journal import OracleCalls, Scored
+from molgraph.generate.oracles.journal import Ask, OracleCalls, Scored
 from molgraph.generate.oracles.term import Term
 
 KEYS = ("oracle", "until", "calls")
@@ -150,26 +150,32 @@ class StagedCalls(OracleCalls):
             for one in sorted(out, key=lambda one: (-one.stage, -np.nan_to_num(one.guide, nan=-np.inf)))
         ]
 
-    def _compute(self, smiles: list[str], given: Mapping[str, np.ndarray] = NOTHING) -> list[Scored]:
-        """Scores by the current stage; of molecules of earlier stages the known parts are not asked again."""
-        labels, place = self.oracle.labels, self.whole.terms.index
-        places = {label: place(term) for term, label in zip(self.oracle.terms, labels, strict=True)}
+    def asks(self, smiles: list[str], given: Mapping[str, np.ndarray] = NOTHING) -> list[Ask]:
+        """Of molecules of earlier stages the known parts are not asked again."""
         last = {one.smiles: one for one in self.earlier if not one.reason}
         again = [text for text in smiles if text in last] if not given else []
-        out: dict[str, Scored] = {}
-        for group, use in (([text for text in smiles if text not in again], given), (again, None)):
-            if use is None and group:
-                parts = np.array([last[text].parts for text in group])
-                use = {label: parts[:, j] for label, j in places.items() if np.isfinite(parts[:, j]).all()}
-            for one in super()._compute(group, use or NOTHING) if group else ():
-                if one.stage:  # of a batch that was asked one by one
-                    out[one.smiles] = one
-                    continue
-                whole = [math.nan] * len(self.whole.terms)
-                for j, value in zip(places.values(), one.parts, strict=False):
-                    whole[j] = value
-                out[one.smiles] = replace(one, parts=tuple(whole), stage=self.stage + 1)
-        return [out[text] for text in smiles]
+        asks: list[Ask] = [([text for text in smiles if text not in again], given)]
+        if again:
+            parts = np.array([last[text].parts for text in again])
+            use = {label: parts[:, j] for label, j in self._places.items() if np.isfinite(parts[:, j]).all()}
+            asks.append((again, use))
+        return asks
+
+    def placed(self, smiles: Sequence[str], made: Sequence[Scored]) -> list[Scored]:
+        """Scores in the order of their molecules, their parts at the places of the last stage's."""
+        return super().placed(smiles, [self._whole(one) for one in made])
+
+    def _whole(self, one: Scored) -> Scored:
+        whole = [math.nan] * len(self.whole.terms)
+        for j, value in zip(self._places.values(), one.parts, strict=False):
+            whole[j] = value
+        return replace(one, parts=tuple(whole), stage=self.stage + 1)
+
+    @property
+    def _places(self) -> dict[str, int]:
+        """Where each part of the current stage stands among all."""
+        place = self.whole.terms.index
+        return {label: place(term) for term, label in zip(self.oracle.terms, self.oracle.labels, strict=True)}
 
 
 def make_calls(oracle: Combined, budget: int, **how: Any) -> OracleCalls:
