@@ -86,6 +86,8 @@ def compress(
         seed: of the split and of what is trained.
         columns: which columns are which, as ``Model.evaluate`` takes them.
 
+    A source that keeps no training molecules (``train --private``) makes a model that keeps none.
+
     Raises:
         LabelError: no row has a label. UnsupportedError: the model cannot be compressed in this way.
 
@@ -109,9 +111,10 @@ def compress(
     made = compressor.compress(source, train, valid, seed)
     hashes = molecule_hashes(train)
     known = source.trained_on
-    confidence = None
+    private = source.confidence is not None and source.confidence.references is None
     try:
-        confidence = Confidence.of(HeldOut(valid, made.predict(valid), np.zeros(len(valid), int)), train)
+        held = HeldOut(valid, made.predict(valid), np.zeros(len(valid), int))
+        confidence = Confidence.of(held, train, private=private)
     except MolgraphError:
         confidence = None
     new = Model(

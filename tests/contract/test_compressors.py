@@ -60,3 +60,13 @@ class TestEveryCompressor:
         source = sources[get("compressor", name).source]
         with pytest.raises(LabelError, match="label"):
             compress(source, series(4), how(name))
+
+
+def test_a_source_without_training_molecules_makes_a_model_without_them() -> None:
+    options = {"model": "linear", "baseline": False, "split": "random"}
+    source = molgraph.train(series(80), private=True, **options).model
+    found = compress(source, series(80), "born_again(student=linear)").model
+    assert source.confidence is not None and source.confidence.references is None
+    assert found.confidence is not None and found.confidence.references is None
+    plain = compress(molgraph.train(series(80), **options).model, series(80), "born_again(student=linear)").model
+    assert plain.confidence is not None and plain.confidence.references is not None
