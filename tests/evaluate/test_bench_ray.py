@@ -24,10 +24,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     import ray
 
     root = str(Path(__file__).resolve().parents[2])
+    patch = pytest.MonkeyPatch()
+    patch.setenv("RAY_worker_niceness", "0")  # Ray's 15 leaves the cells no time on a busy machine
     env = {"env_vars": {"PYTHONPATH": root}}
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, runtime_env=env)
     yield
     ray.shutdown()
+    patch.undo()
 
 
 @pytest.mark.slow
