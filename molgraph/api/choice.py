@@ -53,9 +53,8 @@ def choose(models: Sequence[Model], valid: Table) -> Choice:
     for model in models:
         if model.method.uses_valid:
             said += f" These rows also stopped the training of {model.kind}, which flatters it here."
-    if best:
-        said += " model=auto (--model auto --budget 10m) cross-validates more methods and weighs them."
-    return Choice(chosen.with_note(said), said)
+    advice = " model=auto (--model auto --budget 10m) cross-validates more methods and weighs them."
+    return Choice(chosen.with_note(said), said + (advice if best else ""))
 
 
 def _line(target: Target, label: str, values: np.ndarray, best: int, y: np.ndarray) -> str:
