@@ -99,9 +99,14 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> str:
     )
     lines.append(shown.to_markdown())
     if published is not None and "reinvent" in set(published.method):
-        base = published[(published.method == "reinvent") & published.task.isin(means.index)].auc_top10.sum()
-        ratios = [f"{name} {means[name].sum() / base:.3f}" for name in order if means[name].notna().all()]
-        lines.append(f"\n\nThe sum as a share of the published REINVENT's on these tasks: {', '.join(ratios)}.")
+        base = published[published.method == "reinvent"].set_index("task").auc_top10
+        ratios = []
+        for name in order:
+            run = means[name].dropna()
+            some = "" if len(run) == len(means) else f" (of {len(run)} tasks)"
+            ratios.append(f"{name} {run.sum() / base.reindex(run.index).sum():.3f}{some}")
+        words = "The sum as a share of the published REINVENT's on the tasks that were run"
+        lines.append(f"\n\n{words}: {', '.join(ratios)}.")
     return "".join(lines) + "\n"
 
 
