@@ -87,14 +87,21 @@ def kept(weight: float, seed: int, series: int = 4) -> Kept:
 SEEDS = (30, 31, 32)  # others than those that it was written with
 
 
-@pytest.mark.system("diayn", rung="works")
+@pytest.mark.system(
+    "diayn",
+    rung="works",
+    null="0.83 [0.47, 1.19] on one processor and 0.66 [0.31, 1.01] on another: of three seeds one or two part",
+)
 def test_series_are_told_from_the_scaffolds_of_new_texts_at_the_same_score(off: str, effect: Effect) -> None:
-    """Four series; the mean score stays within 5% of that without the discriminator's reward."""
+    """Four series; the mean score stays within 5% of that without the discriminator's reward.
+
+    The bound was 0.8, which one processor passed: at 0.9 neither does.
+    """
     runs, plain = [kept(0.0 if off else 2.0, seed) for seed in SEEDS], [kept(0.0, seed) for seed in SEEDS]
     scores = [one.score / other.score for one, other in zip(runs, plain, strict=True)]
     assert np.mean(scores) >= 0.95
     beside = {"without": [one.accuracy for one in plain], "mean score / that without": scores}
-    effect("series told from the scaffold", [one.accuracy for one in runs], at_least=0.8, beside=beside)
+    effect("series told from the scaffold", [one.accuracy for one in runs], at_least=0.9, beside=beside)
 
 
 @pytest.mark.system("diayn", rung="works", null="nearness to the prior keeps as many scaffolds without series")
