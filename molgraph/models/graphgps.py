@@ -88,13 +88,12 @@ class GraphGPS(AtomEncoder):
             raise ValueError(
                 f"depth is {depth}, d_hidden {d_hidden}, heads {heads}: 1 or more, and heads divide d_hidden"
             )
-        self.walk = walk
+        self.walk, self.d_layers = walk, (d_hidden,) * depth
         words = "walks between all pairs of nodes", "choose a model without random walks"
         self.limit = MatrixLimit("graphgps", 3, max_matrix_gb, *words)  # a double and an index a pair
         self.embed = nn.Linear(spec.width("atom") + walk, d_hidden)
         counts, width = head_counts(kept_heads, depth, heads), d_hidden // heads
         self.layers = nn.ModuleList(_Layer(d_hidden, spec.width("bond"), (n, width), norm, dropout) for n in counts)
-        self.d_layers = (d_hidden,) * depth
         self.read_by(readout, d_hidden)
 
     def prepare(self, batch: GraphBatch) -> None:

@@ -19,9 +19,8 @@ from molgraph.nn.gtransformer import GTransformer, LongRange
 from molgraph.nn.hops import Hops, atom_hops, bond_hops
 from molgraph.nn.norms import make_norms
 from molgraph.nn.propagate import propagate
-from molgraph.nn.relation import Relation
 from molgraph.nn.removable import Heads, head_counts
-from molgraph.nn.size_groups import SizeGroups, size_groups
+from molgraph.nn.size_groups import bond_groups, size_groups
 
 SIZES = {"tiny": 32, "small": 256, "base": 800, "large": 1200}
 
@@ -106,7 +105,7 @@ class Grover(AtomEncoder):
         """Make the relations of both views ahead."""
         super().prepare(batch)
         _ = relations.next_bonds(batch).transpose, relations.arriving(batch).transpose, size_groups(batch)
-        _ = bond_groups(batch), before_bonds(batch).transpose
+        _ = bond_groups(batch), relations.before_bonds(batch).transpose
         _ = [hops.level(self.hops) for pair in self._hops(batch) for hops in pair]  # or some more
 
     def attention_heads(self) -> tuple[Heads, ...]:
@@ -135,7 +134,7 @@ class Grover(AtomEncoder):
         h = [out(propagate(x, way), atom) for out, x, way in zip(self.of_atoms, (a, b), (bonds, arriving), strict=True)]
 
         def at_bonds() -> tuple[Rows, ...]:
-            heard = torch.cat([propagate(a, before_bonds(batch)), propagate(b, turns)], dim=1)
+            heard = torch.cat([propagate(a, relations.before_bonds(batch)), propagate(b, turns)], dim=1)
             return (Rows("bond", heard, batch.graph_of("bond")),)
 
         return SharedStates(torch.cat(h, dim=1), in_graph, lambda h: h, others=at_bonds)
@@ -145,16 +144,3 @@ class Grover(AtomEncoder):
         halves = [found._replace(h=half, read=None) for half in found.h.chunk(2, dim=1)]
         (first, one), (second, two) = (super(Grover, self).pool(half) for half in halves)
         return torch.cat([first, second], dim=1), {name: (one[name] + two[name]) / 2 for name in one}
-
-
-@relations.once_a_batch
-def before_bonds(batch: GraphBatch) -> Relation:
-    """From atoms u to the bonds v->w with u next to v, and other than w."""
-    turns = relations.next_bonds(batch)
-    return Relation(batch.source.index_select(0, turns.source), turns.offsets, batch.n_atoms, batch.n_bonds)
-
-
-@relations.once_a_batch
-def bond_groups(batch: GraphBatch) -> SizeGroups:
-    """The graphs of a batch by their numbers of directed bonds."""
-    return SizeGroups.of(batch["bond"].offsets)

@@ -262,3 +262,10 @@ def _adjacency(batch: GraphBatch) -> csr_array:
 
     source, target = batch.source.numpy(force=True), batch.target.numpy(force=True)
     return coo_array((np.ones(len(source), bool), (target, source)), shape=(batch.n_atoms,) * 2).tocsr()
+
+
+@once_a_batch
+def before_bonds(batch: GraphBatch) -> Relation:
+    """From atoms u to the bonds v->w with u next to v, and other than w."""
+    turns = next_bonds(batch)
+    return Relation(batch.source.index_select(0, turns.source), turns.offsets, batch.n_atoms, batch.n_bonds)

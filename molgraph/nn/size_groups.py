@@ -81,3 +81,9 @@ class SizeGroups:
 def size_groups(batch: GraphBatch) -> SizeGroups:
     """The graphs of a batch by their numbers of atoms."""
     return SizeGroups.of(batch["atom"].offsets)
+
+
+@once_a_batch
+def bond_groups(batch: GraphBatch) -> SizeGroups:
+    """The graphs of a batch by their numbers of directed bonds."""
+    return SizeGroups.of(batch["bond"].offsets)

@@ -102,6 +102,7 @@ OTHERS: dict[str, Any] = {"reduce": "mean",   # another value of an option, wher
     "activation": "tanh", "message": "matrix", "conv": "GATConv", "walk": 5, "heads": 1, "reach": 1,
     "max_distance": 1, "readout": "max", "norm": "layer", "d_master": 4, "compat": "fixed", "assign": "hard",
     "l_hop": 1, "n_iter": 1, "pool": "mincut", "angle": "paper", "basis": "distance", "hop_spread": 3.0,
+    "kept_heads": "1,1",
 }  # fmt: skip
 SILENT = {  # options that change time or memory alone, or nothing here, each with its reason
     "distinct": "the same values, computed once or for each row", "max_matrix_gb": "a limit",
@@ -111,6 +112,7 @@ SILENT = {  # options that change time or memory alone, or nothing here, each wi
 }  # fmt: skip
 BESIDE = {  # what an option needs to be read
     ("pyg_conv", "heads"): {"conv": "GATConv"}, ("pyg_pool", "ratio"): {"pool": "topk"},
+    ("graphgps", "kept_heads"): {"depth": 2},
 }  # fmt: skip
 POOLING = [name for name in ENCODERS if issubclass(get("encoder", name), PoolingNet)]
 

@@ -15,7 +15,7 @@ from molgraph.generate.next_token import NextToken
 from molgraph.generate.policy import Policy
 from molgraph.generate.searches.crr import CRR
 from molgraph.generate.searches.hillclimb import HillClimb
-from molgraph.generate.searches.policy import Written
+from molgraph.generate.searches.written import Written
 from molgraph.train.objective import StepState
 from tests.systems.effect import Effect
 from tests.systems.small_language import LIBRARY, drawn, model, run, values

@@ -37,7 +37,7 @@ def test_without_sigma_the_loss_is_nothing_at_the_start(off: str) -> None:
 
 def search_text(codes: list[int], reward: float) -> Any:
     """A text that was scored."""
-    from molgraph.generate.searches.policy import Written
+    from molgraph.generate.searches.written import Written
 
     return Written(codes, reward, np.zeros(0))
 

@@ -19,7 +19,7 @@ from molgraph.chem.identity import canonical_smiles
 from molgraph.generate.estimators.estimator import Episodes, make_estimator
 from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.policy import TOGETHER, Policy
-from molgraph.generate.searches.policy import Unit
+from molgraph.generate.searches.written import Unit
 from molgraph.study.study import SECONDS, Control, Findings, Study, Subject
 
 OUTCOMES, DRAWS = 200, 100  # of the control with a known gradient

@@ -19,8 +19,9 @@ from molgraph.base.seeds import derive
 from molgraph.base.seeds import generator as random_numbers
 from molgraph.base.systems import SystemCard
 from molgraph.generate.rewards.novelty import Tanimoto
-from molgraph.generate.searches.policy import PolicySearch, Written
+from molgraph.generate.searches.policy import PolicySearch
 from molgraph.generate.searches.search import Search
+from molgraph.generate.searches.written import Written
 from molgraph.nn.perceptron import Perceptron
 from molgraph.train.runtime import torch_settings
 

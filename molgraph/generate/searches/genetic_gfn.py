@@ -12,8 +12,8 @@ from molgraph.base.ranges import Count, NotNegative, Range, Share
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
 from molgraph.generate.searches.graph_ga import breed
-from molgraph.generate.searches.policy import Written
 from molgraph.generate.searches.reinvent import Memory, Reinvent
+from molgraph.generate.searches.written import Written
 
 
 class RankedMemory(Memory):

@@ -13,7 +13,8 @@ import torch
 from molgraph.base.ranges import Count, Range
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
-from molgraph.generate.searches.policy import LanguageSearch, Written
+from molgraph.generate.searches.policy import LanguageSearch
+from molgraph.generate.searches.written import Written
 
 
 @register(

@@ -12,8 +12,9 @@ from molgraph.base.ranges import Count, Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
 from molgraph.base.systems import SystemCard
-from molgraph.generate.searches.policy import PolicySearch, Written
+from molgraph.generate.searches.policy import PolicySearch
 from molgraph.generate.searches.search import Proposals
+from molgraph.generate.searches.written import Written
 
 
 class Memory:
