@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import NamedTuple
+
 import numpy as np
 from rdkit import Chem
 
@@ -28,57 +31,75 @@ def cross(a: str, b: str, rng: np.random.Generator, *, max_atoms: int = 50) -> s
         True
     """
     with quiet():
+        parents = [_parent(text) for text in (a, b)]
         for _ in range(TRIES):
             n_bonds = 1 + int(rng.integers(2))
-            left, right = _piece(a, n_bonds, rng), _piece(b, n_bonds, rng)
+            left, right = (None if parent is None else parent.cut(n_bonds, rng) for parent in parents)
             made = finished(_joined(left, right, rng), max_atoms) if left is not None and right is not None else ""
             if made and made not in (a, b):
                 return made
     return ""
 
 
-def _piece(smiles: str, n_bonds: int, rng: np.random.Generator) -> Chem.Mol | None:
-    """One of the two pieces of a cut, whose ends have the properties end0 and end1; None where there is no such cut."""
+class _Piece(NamedTuple):
+    """A part of a molecule, and its atoms at which it was cut off."""
+
+    mol: Chem.RWMol
+    ends: list[int]
+
+
+class _Parent(NamedTuple):
+    """A molecule, its single bonds outside rings and the bonds of its rings."""
+
+    mol: Chem.RWMol
+    chain: list[int]
+    rings: list[list[int]]
+
+    def cut(self, n_bonds: int, rng: np.random.Generator) -> _Piece | None:
+        """One of the two pieces of a cut; None where there is no such cut."""
+        bonds = self.chain
+        if n_bonds == 2:
+            bonds = self.rings[rng.integers(len(self.rings))] if self.rings else []
+        if len(bonds) < n_bonds:
+            return None
+        mol = Chem.RWMol(self.mol)
+        cut = [mol.GetBondWithIdx(int(i)) for i in rng.choice(bonds, n_bonds, replace=False)]
+        pairs = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in cut]
+        for pair in pairs:
+            mol.RemoveBond(*pair)
+        parts = Chem.GetMolFrags(mol)
+        if len(parts) != 2:
+            return None
+        kept = set(parts[rng.integers(2)])
+        ends = [next(atom for atom in pair if atom in kept) for pair in pairs if kept & {*pair}]
+        if len(ends) < n_bonds or any({*pair} <= kept for pair in pairs):
+            return None
+        mol.BeginBatchEdit()
+        for atom in range(mol.GetNumAtoms()):
+            if atom not in kept:
+                mol.RemoveAtom(atom)
+        mol.CommitBatchEdit()
+        return _Piece(mol, [sum(atom < end for atom in kept) for end in ends])
+
+
+@lru_cache(maxsize=1024)  # those of a population are cut again and again
+def _parent(smiles: str) -> _Parent | None:
+    """None of a text that cannot be read."""
     mol = editable(smiles)
     if mol is None:
         return None
-    if n_bonds == 1:
-        bonds = [b.GetIdx() for b in mol.GetBonds() if b.GetBondType() == SINGLE and not b.IsInRing()]
-    else:
-        rings = mol.GetRingInfo().BondRings()
-        bonds = list(rings[rng.integers(len(rings))]) if rings else []
-    if len(bonds) < n_bonds:
-        return None
-    cut = [mol.GetBondWithIdx(int(i)) for i in rng.choice(bonds, n_bonds, replace=False)]
-    ends = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in cut]
-    for pair in ends:
-        mol.RemoveBond(*pair)
-    parts = Chem.GetMolFrags(mol)
-    if len(parts) != 2:
-        return None
-    kept = set(parts[rng.integers(2)])
-    marks = [next(atom for atom in pair if atom in kept) for pair in ends if kept & {*pair}]
-    if len(marks) < n_bonds or any({*pair} <= kept for pair in ends):
-        return None
-    for place, atom in enumerate(marks):
-        mol.GetAtomWithIdx(atom).SetIntProp(f"end{place}", 1)
-    for atom in sorted(set(range(mol.GetNumAtoms())) - kept, reverse=True):
-        mol.RemoveAtom(atom)
-    return mol
+    chain = [b.GetIdx() for b in mol.GetBonds() if b.GetBondType() == SINGLE and not b.IsInRing()]
+    return _Parent(mol, chain, [list(ring) for ring in mol.GetRingInfo().BondRings()])
 
 
-def _joined(left: Chem.Mol, right: Chem.Mol, rng: np.random.Generator) -> Chem.RWMol:
+def _joined(left: _Piece, right: _Piece, rng: np.random.Generator) -> Chem.RWMol:
     """The two pieces in one graph, each end of one bound to an end of the other."""
-    mol = Chem.RWMol(Chem.CombineMols(left, right))
-    ends: list[list[int]] = [[], []]
-    for name in ("end0", "end1"):
-        own = [atom.GetIdx() for atom in mol.GetAtoms() if atom.HasProp(name)]
-        for side, atom in zip(ends, own, strict=False):
-            side.append(atom)
-    if len(ends[1]) == 2 and rng.random() < 0.5:
-        ends[1].reverse()
-    orders = [SINGLE] if len(ends[0]) == 1 else [(SINGLE, DOUBLE)[k] for k in rng.integers(2, size=2)]
-    for a, b, order in zip(*ends, orders, strict=True):
+    mol = Chem.RWMol(Chem.CombineMols(left.mol, right.mol))
+    ends = [atom + left.mol.GetNumAtoms() for atom in right.ends]
+    if len(ends) == 2 and rng.random() < 0.5:
+        ends.reverse()
+    orders = [SINGLE] if len(ends) == 1 else [(SINGLE, DOUBLE)[k] for k in rng.integers(2, size=2)]
+    for a, b, order in zip(left.ends, ends, orders, strict=True):
         if mol.GetBondBetweenAtoms(a, b) is None:
             mol.AddBond(a, b, order)
     return mol
