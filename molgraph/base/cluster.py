@@ -1,4 +1,4 @@
-"""Map items over the processes of a Ray cluster, in order; what a killed process left is computed again."""
+"""Run a function on items, in order, in the worker processes of a Ray cluster, again where a worker died."""
 
 from __future__ import annotations
 
@@ -157,7 +157,11 @@ def check_engine(name: str) -> None:
 def _call(
     function: Callable[[Any, Any], Any], token: str, blob: bytes, item: Any, cpus: int, version: str
 ) -> tuple[bool, Any]:
-    """In a process of the cluster: whether the function returned, and what it returned or raised."""
+    """In a process of the cluster: whether the function returned, and what it returned or raised.
+
+    ``blob`` was pickled by the command that runs and came through Ray, which pickles all that it sends: no file,
+    and nothing of an outsider's, who would have to reach Ray's port and could run programs there anyway.
+    """
     try:
         if version != __version__:
             words = f"the node {platform.node()} has molgraph {__version__}, and this machine {version}"

@@ -1,4 +1,4 @@
-"""Remove the attention heads that matter least to the loss."""
+"""Prune the attention heads of least importance to the loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learn which attention heads to remove by gates with an L0 penalty."""
+"""Prune attention heads by learned gates with an L0 penalty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remove the hidden units or weights of smallest magnitude, and train on at rewound learning rates."""
+"""Prune the hidden units or weights of smallest magnitude, then train on with learning-rate rewinding."""
 
 from __future__ import annotations
 

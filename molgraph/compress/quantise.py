@@ -1,4 +1,4 @@
-"""Quantise a trained graph network: weights of few bits, each matrix with as many as it needs."""
+"""Quantise the weights of a trained graph network to a few bits, with learned mixed precision."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from molgraph.base.systems import SystemCard
 from molgraph.compress.compressor import Compressor
 from molgraph.compress.quantiser import QuantisedTraining, round_weights
 from molgraph.data.table import Table
-from molgraph.train.further import train_further, with_network
+from molgraph.train.further import train_further
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.network import Network
 from molgraph.train.packed_weights import FEWEST, MOST
+from molgraph.train.rebuild import with_network
 
 EPOCHS, STEPS = 30, 600  # if not said otherwise
 

@@ -1,4 +1,4 @@
-"""Uniform quantisers of weights whose step and range are learned, under a budget of bits."""
+"""Uniform quantisation of weights with learned step sizes and ranges, within a budget of bits."""
 
 from __future__ import annotations
 

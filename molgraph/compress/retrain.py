@@ -1,4 +1,4 @@
-"""Train a pruned network on: the learning rates of the training's last epochs once more, or its last rate."""
+"""Train a pruned network further, by learning-rate rewinding or at the last learning rate."""
 
 from __future__ import annotations
 

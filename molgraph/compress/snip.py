@@ -1,4 +1,4 @@
-"""Train the model's network anew with weights that were pruned before the first step (SNIP)."""
+"""Prune a network at initialisation by SNIP, then train it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turn vectors into binary codes that keep their neighbours, and compare codes by their Hamming distance."""
+"""Learn binary codes of vectors that keep nearest neighbours, and compare them by Hamming distance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Describe which entries of a network's weights belong to each hidden unit or head, so that some can be removed."""
+"""Map hidden units and attention heads to their entries in a network's weights, for structured pruning."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any
 
 from molgraph.base.seeds import derive
@@ -17,17 +16,9 @@ from molgraph.train.network import Network
 from molgraph.train.objective import Objective, make_objective, what_is_read
 from molgraph.train.preparation import Prepared, prepare
 from molgraph.train.rdkit_features import with_rdkit_features
+from molgraph.train.rebuild import with_network
 from molgraph.train.runtime import torch_settings
 from molgraph.train.samples import Samples
-
-
-def with_network(method: GraphMethod, network: Network, *notes: str) -> GraphMethod:
-    """The fitted method with another network of the same kind in the place of its own, and further notes."""
-    made = GraphMethod(**{**method.get_params(), "init": None})
-    made.fitted = replace(method.ready(), network=network.eval())
-    made.predicts, made.curves, made.best_epoch = method.predicts, method.curves, method.best_epoch
-    made.notes = (*method.notes, *notes)
-    return made
 
 
 def train_further(

@@ -11,6 +11,7 @@ from torch import Tensor
 from molgraph.base.errors import UnsupportedError
 from molgraph.train.callback import as_trained
 from molgraph.train.method import GraphMethod
+from molgraph.train.network import Network
 from molgraph.train.runtime import torch_settings
 
 
@@ -42,7 +43,13 @@ def rebuilt(method: GraphMethod, weights: Mapping[str, Tensor], note: str, **cha
         )
         raise UnsupportedError(words, hint="train one with plain settings of readout, head and norm")
     network.load_state_dict({name: weights[name] for name in wanted})
-    made.fitted = replace(fitted, network=network)
+    return with_network(method, network, note, **changed)
+
+
+def with_network(method: GraphMethod, network: Network, *notes: str, **changed: Any) -> GraphMethod:
+    """A copy of a fitted method with another network, further notes, and the hyper-parameters that are other ones."""
+    made = GraphMethod(**{**method.get_params(), "init": None, **changed})
+    made.fitted = replace(method.ready(), network=network.eval())
     made.predicts, made.curves, made.best_epoch = method.predicts, method.curves, method.best_epoch
-    made.notes = (*method.notes, note)
+    made.notes = (*method.notes, *notes)
     return made

@@ -1,4 +1,4 @@
-"""Score molecules by an oracle in the processes of a cluster, a few at a time and in order."""
+"""Score molecules by an oracle on a Ray cluster."""
 
 from __future__ import annotations
 

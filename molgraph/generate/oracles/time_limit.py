@@ -1,4 +1,4 @@
-"""Give up the calls of an oracle that take too long."""
+"""Limit the time of an oracle's calls."""
 
 from __future__ import annotations
 

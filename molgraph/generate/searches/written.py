@@ -1,4 +1,4 @@
-"""Hold a text that a language model wrote or learns from, with its score and the reward of that score."""
+"""Store a generated SMILES with its score and reward, and scale scores to rewards from 0 to 1."""
 
 from __future__ import annotations
 
