@@ -41,7 +41,7 @@ format: $(DEV)  ## put the code into the house's shape
 speed: $(DEV)  ## measure molgraph and its peers side by side; write docs/speed.md
 	$(RUN) pipelines/speed/run.py
 
-boards: $(DEV)  ## pages, leaderboard and picture of the benchmarks that were run into bench/
+boards: $(DEV)  ## write docs/boards/index.html, the leaderboard and picture from stored records and the runs in bench/
 	$(RUN) pipelines/boards/run.py
 
 systems-check: $(DEV)  ## run the checks of systems [ID=maml,acn] [WAVE=craft]; write pipelines/systems.csv, docs/systems.md

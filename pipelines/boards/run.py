@@ -143,8 +143,6 @@ def main() -> int:
                         with atomic_write(RECORDS / name / part.name) as file:
                             file.write(part.read_bytes())
                 print(f"{run}: {report.done:,} of {report.wanted:,} cells; page and record written")
-            else:
-                print(f"{run}: no run; molgraph bench run pipelines/{name}.toml -o {run}")
         reports = read_records()
         if not reports:
             print("there is no record yet")
