@@ -34,8 +34,8 @@
 The layers, each of which imports only those before it: ``base`` (contracts), ``chem`` (rdkit), ``data`` (tables,
 graphs, splits), ``nn`` (the core), ``models`` (one paper, one file), ``evaluate`` (metrics, report), ``train``,
 ``trust`` (ensembles, intervals), ``explain``, ``compress``,
-``study``, ``generate`` (new molecules), ``embed`` (vectors), ``auxiliary`` (baselines), ``api`` (the names below,
-imported at their first use), ``serve`` (over HTTP), ``cli``.
+``study``, ``generate`` (new molecules), ``embed`` (vectors), ``auxiliary`` (baselines), ``run`` (a training
+run's rows, split, baselines), ``api`` (the names below, imported at their first use), ``serve`` (over HTTP), ``cli``.
 """
 
 from __future__ import annotations

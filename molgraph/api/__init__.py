@@ -39,7 +39,7 @@ _HOMES = {
     "molgraph.api.searching": ("nearest",),
     "molgraph.api.optimising": ("optimise",),
     "molgraph.api.judging": ("judge_generation", "temperature_sweep"),
-    "molgraph.api.check_config": ("recipe_of",),
+    "molgraph.run.config": ("recipe_of",),
     "molgraph.api.sklearn_adapters": ("MoleculeClassifier", "MoleculeRegressor"),
     "molgraph.api.training": ("train",),
     "molgraph.api.tuning": ("tune",),

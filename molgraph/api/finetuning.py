@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from molgraph.api.results import TrainingResult
 from molgraph.api.training import train
 from molgraph.base.options import takes
 from molgraph.base.recipe_keys import FINETUNE_KEYWORDS
+from molgraph.run.result import TrainingResult
 
 
 @takes({name: each for name, each in FINETUNE_KEYWORDS.items() if name != "test"})

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.api.baselines import known_options
-from molgraph.api.check_config import corpus_keywords, recipe_of
 from molgraph.api.prediction import load, set_running
 from molgraph.api.pretraining import corpus_split, learn_corpus
 from molgraph.base.contracts import Generator
@@ -27,6 +25,8 @@ from molgraph.generate.conditions import wanted
 from molgraph.generate.distinct import SamplesDistinct
 from molgraph.generate.generated import Generated, judge
 from molgraph.generate.scaffold_constraint import scaffold_kept
+from molgraph.run.baselines import known_options
+from molgraph.run.config import corpus_keywords, recipe_of
 from molgraph.train import training_molecules
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_start

@@ -12,10 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.api.baselines import method_of
-from molgraph.api.check_config import check_config, corpus_keywords, recipe_of, with_start
 from molgraph.api.training import run_folder
-from molgraph.api.training_data import check_reads, entity_columns, read_for_training
 from molgraph.base.contracts import Trainable
 from molgraph.base.errors import EmptyError, MissingOptionError, UnsupportedError, UnusedSettingError
 from molgraph.base.options import takes
@@ -27,6 +24,9 @@ from molgraph.data.splits import Split, split_table
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
 from molgraph.generate.network_generator import NetworkGenerator
+from molgraph.run.baselines import method_of
+from molgraph.run.config import check_config, corpus_keywords, recipe_of, with_start
+from molgraph.run.rows import check_reads, entity_columns, read_for_training
 from molgraph.train.card import ModelCard
 from molgraph.train.make_method import method_class
 from molgraph.train.method import GraphMethod

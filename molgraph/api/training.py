@@ -9,7 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from molgraph.api.baselines import (
+from molgraph.base.options import takes
+from molgraph.base.run_config import RunConfig
+from molgraph.data.splits import Split
+from molgraph.data.table import Table
+from molgraph.evaluate import metrics
+from molgraph.evaluate.payoff import Payoff, payoffs
+from molgraph.evaluate.sides import Gap, gaps
+from molgraph.run.baselines import (
     BASELINE,
     SCRATCH,
     TRIVIAL,
@@ -18,18 +25,11 @@ from molgraph.api.baselines import (
     controls_for,
     run_methods,
 )
-from molgraph.api.cross_validation import cross_validate
-from molgraph.api.prepared_run import TRAIN_KEYWORDS, PreparedRun, asked_config, prepare
-from molgraph.api.refit import check_final, refit
-from molgraph.api.results import TrainingResult
-from molgraph.api.trained_model import confidence_of, extended, model_of
-from molgraph.base.options import takes
-from molgraph.base.run_config import RunConfig
-from molgraph.data.splits import Split
-from molgraph.data.table import Table
-from molgraph.evaluate import metrics
-from molgraph.evaluate.payoff import Payoff, payoffs
-from molgraph.evaluate.sides import Gap, gaps
+from molgraph.run.cross_validation import cross_validate
+from molgraph.run.model import confidence_of, extended, model_of
+from molgraph.run.prepare import TRAIN_KEYWORDS, PreparedRun, asked_config, prepare
+from molgraph.run.refit import check_final, refit
+from molgraph.run.result import TrainingResult
 
 
 @takes(TRAIN_KEYWORDS)

@@ -11,10 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.api.baselines import add_descriptors, method_of
-from molgraph.api.prepared_run import PreparedRun, asked_config, prepare
 from molgraph.api.training import learn
-from molgraph.api.tuning_result import TuningResult
 from molgraph.base.contracts import Method
 from molgraph.base.durations import seconds_of
 from molgraph.base.errors import BadValueError, EmptyError, UnsupportedError, UnusedSettingError
@@ -33,6 +30,9 @@ from molgraph.data.table import Table
 from molgraph.evaluate.latency import WEIGHT, Latency
 from molgraph.evaluate.metrics import default_metric
 from molgraph.evaluate.trials import best_trial
+from molgraph.run.baselines import add_descriptors, method_of
+from molgraph.run.prepare import PreparedRun, asked_config, prepare
+from molgraph.run.tuning_result import TuningResult
 from molgraph.train.tuning import tune_method
 
 JOURNAL = "tuning.jsonl"

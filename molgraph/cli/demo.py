@@ -36,11 +36,11 @@ def demo(
         molgraph demo --out /tmp/demo --epochs 5
     """
     from molgraph import api
-    from molgraph.api.check_config import recipe_of
     from molgraph.base.errors import CannotWriteError
     from molgraph.base.paths import storage_error
     from molgraph.cli.show import command, console, say, show_result, table
     from molgraph.cli.train import learn
+    from molgraph.run.config import recipe_of
 
     def heading(text: str, words: list[Any]) -> None:
         say("")

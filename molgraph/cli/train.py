@@ -109,7 +109,7 @@ def check_outputs(
     save_recipe: Path | None,
 ) -> tuple[RunConfig, Path]:
     """The recipe that a training's options ask for, and its model file; what cannot be written is refused."""
-    from molgraph.api.check_config import check_report, recipe_of, split_file
+    from molgraph.run.config import check_report, recipe_of, split_file
 
     check_word("--keep", keep, KEEP)
     plan = recipe_of(recipe, values).override(*assignments or [])
@@ -198,7 +198,7 @@ def baseline_file(out: Path) -> Path:
 def learn(plan: RunConfig, out: Path, keep: str = "model") -> tuple[Any, dict[str, Path]]:
     """Train and write model files, by ``--keep``; the result, and the files that were written by what is in them."""
     from molgraph import api
-    from molgraph.api.baselines import check_keep  # imports torch: what needs none has been checked
+    from molgraph.run.baselines import check_keep  # imports torch: what needs none has been checked
 
     check_keep(plan, keep)
     with resumable(out) as workdir:

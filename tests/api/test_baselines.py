@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 import molgraph
-from molgraph.api.baselines import method_of, run_methods
-from molgraph.api.check_config import recipe_of
 from molgraph.base.errors import BadValueError, UnknownNameError, UnusedSettingError
 from molgraph.base.recipe_keys import GRADIENT_DESCENT
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.data.read import read_table
+from molgraph.run.baselines import method_of, run_methods
+from molgraph.run.config import recipe_of
 from molgraph.train.make_method import make_method
 from molgraph.trust.wrapper import Wrapper
 from tests.tiny import SMALL, series

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import molgraph
-from molgraph.api.baselines import check_keep
-from molgraph.api.choice import choose
-from molgraph.api.results import TrainingResult
 from molgraph.base.contracts import Method, Prediction, Target
 from molgraph.base.errors import ConflictError
 from molgraph.base.run_config import RunConfig
 from molgraph.data.table import Table, make_table
+from molgraph.run.baselines import check_keep
+from molgraph.run.choice import choose
+from molgraph.run.result import TrainingResult
 from molgraph.train.model import Model
 from tests.tiny import series
 

@@ -15,12 +15,12 @@ from typer.testing import CliRunner
 
 import molgraph
 from molgraph import api
-from molgraph.api.results import TrainingResult
-from molgraph.api.training_data import read_for_training
 from molgraph.base.errors import ConflictError, DataError, StorageError, UnknownNameError
 from molgraph.base.run_config import RunConfig
 from molgraph.cli.main import app
 from molgraph.cli.options import check_writable
+from molgraph.run.result import TrainingResult
+from molgraph.run.rows import read_for_training
 from molgraph.train.make_method import make_method
 
 TEXT = "smiles,y\n" + "".join(f"{'C' * n}O,{n % 7 + n / 10}\n" for n in range(1, 31))

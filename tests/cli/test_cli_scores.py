@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 import molgraph
-from molgraph.api.results import TrainingResult
 from molgraph.base.errors import CannotWriteError
 from molgraph.cli import show
 from molgraph.cli.show import show_result
 from molgraph.cli.train import save
+from molgraph.run.result import TrainingResult
 
 
 @pytest.fixture(scope="module")

@@ -24,14 +24,14 @@ FOREST = {"model": "random_forest", "params": {"n_estimators": 5, "threads": 1},
 
 
 @pytest.fixture(scope="module")
-def result() -> molgraph.api.results.TrainingResult:
+def result() -> molgraph.run.result.TrainingResult:
     """Two small forests, averaged."""
     frame = {"smiles": [smiles for smiles, _ in ROWS], "y": [y for _, y in ROWS]}
     return molgraph.train(frame, targets=["y"], ensemble=2, fractions=(0.5, 0.1, 0.4), **FOREST)
 
 
 @pytest.fixture
-def folder(tmp_path: Path, result: molgraph.api.results.TrainingResult) -> Path:
+def folder(tmp_path: Path, result: molgraph.run.result.TrainingResult) -> Path:
     """A model, and a table whose fourth molecule cannot be read."""
     result.save(tmp_path / "m.mgm")
     (tmp_path / "a.csv").write_text("smiles\nCCO\nCCN\nCCC\nC(C\nCC\n")
@@ -46,7 +46,7 @@ def call(folder: Path, *words: str, width: int = 100) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-def test_an_ensemble_is_called_one(folder: Path, result: molgraph.api.results.TrainingResult) -> None:
+def test_an_ensemble_is_called_one(folder: Path, result: molgraph.run.result.TrainingResult) -> None:
     name = "ensemble of 2 random_forest"
     assert list(result.scores.index) == [name, "mean"]
     assert name in result.verdict and name in result._repr_html_() and set(result.predictions) == {name, "mean"}
@@ -58,7 +58,7 @@ def test_an_ensemble_is_called_one(folder: Path, result: molgraph.api.results.Tr
 
 
 def test_a_model_that_answers_otherwise_is_named(
-    folder: Path, result: molgraph.api.results.TrainingResult, monkeypatch: pytest.MonkeyPatch
+    folder: Path, result: molgraph.run.result.TrainingResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = modelwriter.make_vectors
 

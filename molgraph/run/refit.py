@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from molgraph.api.baselines import is_graph
-from molgraph.api.choice import Choice
-from molgraph.api.prepared_run import PreparedRun
-from molgraph.api.results import TrainingResult
 from molgraph.base.contracts import Method
 from molgraph.base.errors import UnsupportedError
 from molgraph.data.levels import labelled
 from molgraph.data.table import Table, concatenate
+from molgraph.run.baselines import is_graph
+from molgraph.run.choice import Choice
+from molgraph.run.prepare import PreparedRun
+from molgraph.run.result import TrainingResult
 from molgraph.train.model import Model
 from molgraph.train.training_molecules import distinct
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.api.censoring import limits_as_asked
-from molgraph.api.check_config import READING, check_config, split_file, split_name
 from molgraph.auxiliary.peers.groups import PeerMethod
 from molgraph.auxiliary.tabular import TabularMethod
 from molgraph.base.contracts import Trainable
@@ -32,6 +30,8 @@ from molgraph.data.read import is_named, read_table
 from molgraph.data.replicates import find_replicates
 from molgraph.data.table import Table
 from molgraph.data.table_reader import OPTIONS
+from molgraph.run.config import READING, check_config, split_file, split_name
+from molgraph.run.objective import limits_as_asked
 from molgraph.train.array_labels import arrays_of, kinds_beside
 from molgraph.train.atom_targets import check_level
 from molgraph.train.inputs import choose_columns, encoder_names

@@ -10,14 +10,14 @@ from typing import Any
 
 import pandas as pd
 
-from molgraph.api.recipe_words import recipe_words
-from molgraph.api.results import TrainingResult
 from molgraph.base.contracts import Prediction
 from molgraph.base.run_config import RunConfig
 from molgraph.base.search_space import Space
 from molgraph.evaluate.latency import Latency, undominated
 from molgraph.evaluate.metrics import get_metric
 from molgraph.evaluate.trials import Trial, best_trial
+from molgraph.run.command import recipe_words
+from molgraph.run.result import TrainingResult
 from molgraph.train.model import Model
 
 

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molgraph.api.baselines import baselines_for
-from molgraph.api.prepared_run import PreparedRun
 from molgraph.base.contracts import Method, Target
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.journal import Journal
@@ -25,6 +23,8 @@ from molgraph.data.splits.inner import SCAFFOLDS, stopping_rows
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.ranking import Ranking, rank_methods
 from molgraph.evaluate.metrics import default_metric, get_metric, score
+from molgraph.run.baselines import baselines_for
+from molgraph.run.prepare import PreparedRun
 from molgraph.train.make_method import make_method, method_class
 from molgraph.train.tuning import fresh_method, quiet
 

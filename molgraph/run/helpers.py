@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from molgraph.api.training_data import read_columns
 from molgraph.base.contracts import Method
 from molgraph.base.errors import ConflictError, MismatchError, MissingColumnError, MissingOptionError, UnsupportedError
 from molgraph.base.printable import count
@@ -17,6 +16,7 @@ from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table, concatenate
+from molgraph.run.rows import read_columns
 from molgraph.train.method import GraphMethod
 
 logger = logging.getLogger("molgraph")

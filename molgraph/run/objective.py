@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from molgraph.api.baselines import is_graph, method_of
 from molgraph.base.contracts import Method
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.recipe_keys import DEFAULTS
@@ -14,6 +13,7 @@ from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.data.limits import middle_of, refuse_limits, without_limits
 from molgraph.data.table import Table
+from molgraph.run.baselines import is_graph, method_of
 
 TOBIT, CURVES = "tobit", "dose_response"
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.api.training_data import entity_columns
 from molgraph.base.contracts import Method
 from molgraph.base.errors import MismatchError, UnsupportedError
 from molgraph.base.printable import count
@@ -17,6 +16,7 @@ from molgraph.base.run_config import RunConfig
 from molgraph.data.read import read_table
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
+from molgraph.run.rows import entity_columns
 from molgraph.train.method import GraphMethod
 
 logger = logging.getLogger("molgraph")

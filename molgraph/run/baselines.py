@@ -11,9 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.api.check_config import split_name
-from molgraph.api.made_geometry import with_conformers, wrapped
-from molgraph.api.run_split import learnable_parts
 from molgraph.base.contracts import Method, Prediction, Trainable
 from molgraph.base.errors import ConflictError, UnsupportedError, UnusedSettingError
 from molgraph.base.parts import split_model
@@ -22,6 +19,9 @@ from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.data.sides import Side
 from molgraph.data.table import OK, Table
+from molgraph.run.config import split_name
+from molgraph.run.conformers import with_conformers, wrapped
+from molgraph.run.split import learnable_parts
 from molgraph.train.make_method import make_method, method_class
 from molgraph.train.method import GraphMethod
 from molgraph.train.modelfile import load_start

@@ -10,14 +10,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from molgraph.api.baselines import MethodRun, is_graph
-from molgraph.api.run_split import labelled_sizes, limit_counts
 from molgraph.base.errors import MolgraphError
 from molgraph.base.run_config import RunConfig
 from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table
 from molgraph.evaluate.class_counts import class_counts
+from molgraph.run.baselines import MethodRun, is_graph
+from molgraph.run.split import labelled_sizes, limit_counts
 from molgraph.train.card import ModelCard
 from molgraph.train.confidence.confidence import Confidence, HeldOut
 from molgraph.train.model import Model

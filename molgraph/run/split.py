@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.api.check_config import split_file, split_name
 from molgraph.base.contracts import Method
 from molgraph.base.errors import DataError, MismatchError, MolgraphError
 from molgraph.base.registry import get
@@ -21,6 +20,7 @@ from molgraph.data.splits.make import usable_rows
 from molgraph.data.splits.split import PARTS, LeftOut, row_contents, rows_hash
 from molgraph.data.splits.structures import find_leaks
 from molgraph.data.table import Table, concatenate
+from molgraph.run.config import split_file, split_name
 from molgraph.train.class_codes import coded
 
 logger = logging.getLogger("molgraph")
@@ -91,7 +91,7 @@ def limit_counts(table: Table, parts: Mapping[str, np.ndarray]) -> dict[str, int
 def learnable_parts(method: Method, parts: Sequence[Table]) -> tuple[list[Table], tuple[str, ...]]:
     """Train, valid and test part without the limits that a baseline cannot learn, and a note on those left out.
 
-    A method that was asked for and cannot learn them was refused before (``api.censoring``).
+    A method that was asked for and cannot learn them was refused before (``run.objective``).
     """
     n = int(parts[0].limited.sum())
     if not n or all(part.learns_limits for part in method.innermost):

@@ -13,10 +13,6 @@ from typing import Any
 
 import pandas as pd
 
-from molgraph.api.baselines import TRIVIAL, MethodRun
-from molgraph.api.choice import Choice, choose
-from molgraph.api.cross_validation import CrossValidation
-from molgraph.api.run_split import labelled_sizes
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import EmptyError
 from molgraph.base.run_config import RunConfig
@@ -30,6 +26,10 @@ from molgraph.evaluate.payoff import Payoff
 from molgraph.evaluate.sides import Gap
 from molgraph.evaluate.tasks import TaskMean, mean_over_tasks
 from molgraph.evaluate.verdict import Verdict, verdict
+from molgraph.run.baselines import TRIVIAL, MethodRun
+from molgraph.run.choice import Choice, choose
+from molgraph.run.cross_validation import CrossValidation
+from molgraph.run.split import labelled_sizes
 from molgraph.train.model import Model
 
 MAX_TARGETS = 5  # whose coverage is told

@@ -12,13 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.api.baselines import add_descriptors, is_graph, method_of
-from molgraph.api.censoring import learning_curves, learning_limits
-from molgraph.api.check_config import as_its_start, recipe_of, with_start
-from molgraph.api.helpers import check_helpers, helped_parts, split_helpers
-from molgraph.api.run_split import append_test, labelled_sizes, split_before_test, split_run, with_split
-from molgraph.api.training_data import read_for_training, read_test
-from molgraph.api.unlabelled import check_unlabelled, read_unlabelled
 from molgraph.base.contracts import Method
 from molgraph.base.errors import UnsupportedError, UnusedSettingError
 from molgraph.base.options import fill, optional
@@ -35,6 +28,13 @@ from molgraph.data.standardise import no_molecule_note
 from molgraph.data.standardise import standardise as standardise_table
 from molgraph.data.table import Table, concatenate
 from molgraph.data.target_json import notes_of
+from molgraph.run.baselines import add_descriptors, is_graph, method_of
+from molgraph.run.config import as_its_start, recipe_of, with_start
+from molgraph.run.helpers import check_helpers, helped_parts, split_helpers
+from molgraph.run.objective import learning_curves, learning_limits
+from molgraph.run.rows import read_for_training, read_test
+from molgraph.run.split import append_test, labelled_sizes, split_before_test, split_run, with_split
+from molgraph.run.unlabelled import check_unlabelled, read_unlabelled
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_start
 from molgraph.train.preparation import workers_for
