@@ -50,7 +50,6 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.catalogue import names
     from molgraph.api.conforming import conformers
     from molgraph.api.explaining import draw_clusters, draw_salience, explain_bit
-    from molgraph.api.finetuning import finetune
     from molgraph.api.generating import generate, train_generator
     from molgraph.api.judging import judge_generation, temperature_sweep
     from molgraph.api.latent_space import decode, encode, interpolate, neighbours
@@ -59,7 +58,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.pretraining import pretrain
     from molgraph.api.searching import nearest
     from molgraph.api.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
-    from molgraph.api.training import train
+    from molgraph.api.training import finetune, train
     from molgraph.api.tuning import tune
     from molgraph.base.errors import MolgraphError
     from molgraph.base.registry import entry, register

@@ -1,9 +1,7 @@
 """The verbs of molgraph for Python, one file for each; a name is imported at its first use.
 
-``training`` trains (``run_config`` checks the recipe, ``training_data`` reads the table, ``run_split`` splits it,
-``prepared_run`` does all of it, ``baselines`` fits the method and its baselines, ``results`` holds the outcome and
-chooses a model); ``tuning`` searches hyper-parameters first;
-``pretraining`` pretrains an encoder, ``finetuning`` trains a model from it; ``generating`` trains generators and
+``training`` trains, from a file of a pretrained encoder too (``molgraph.run`` decides how); ``tuning`` searches
+hyper-parameters first; ``pretraining`` pretrains an encoder; ``generating`` trains generators and
 proposes molecules; ``latent_space`` goes between molecules and latent vectors; ``optimising`` searches for better ones;
 ``conforming`` places atoms in space;
 ``searching`` finds the nearest molecules of a library;
@@ -26,7 +24,6 @@ _HOMES = {
     "molgraph.api.catalogue": ("names",),
     "molgraph.api.prediction": ("embed", "evaluate", "forces", "load", "predict_file", "verify"),
     "molgraph.api.conforming": ("conformers",),
-    "molgraph.api.finetuning": ("finetune",),
     "molgraph.api.pretraining": ("pretrain",),
     "molgraph.api.explaining": ("draw_clusters", "draw_salience", "explain_bit"),
     "molgraph.compress.compress": ("compress",),
@@ -39,9 +36,8 @@ _HOMES = {
     "molgraph.api.searching": ("nearest",),
     "molgraph.api.optimising": ("optimise",),
     "molgraph.api.judging": ("judge_generation", "temperature_sweep"),
-    "molgraph.run.config": ("recipe_of",),
     "molgraph.api.sklearn_adapters": ("MoleculeClassifier", "MoleculeRegressor"),
-    "molgraph.api.training": ("train",),
+    "molgraph.api.training": ("finetune", "train"),
     "molgraph.api.tuning": ("tune",),
     "molgraph.base.errors": ("MolgraphError",),
     "molgraph.base.registry": ("entry", "register"),

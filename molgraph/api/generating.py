@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -13,27 +12,24 @@ from typing import Any
 import numpy as np
 
 from molgraph.api.prediction import load, set_running
-from molgraph.api.pretraining import corpus_split, learn_corpus
 from molgraph.base.contracts import Generator
-from molgraph.base.errors import ConflictError, UnsupportedError
+from molgraph.base.errors import UnsupportedError
 from molgraph.base.options import takes
-from molgraph.base.parameters import check_params
-from molgraph.base.recipe_keys import DEFAULTS, GENERATOR_KEYWORDS
-from molgraph.base.registry import get
+from molgraph.base.recipe_keys import GENERATOR_KEYWORDS
 from molgraph.base.run_config import RunConfig
 from molgraph.generate.conditions import wanted
 from molgraph.generate.distinct import SamplesDistinct
 from molgraph.generate.generated import Generated, judge
 from molgraph.generate.scaffold_constraint import scaffold_kept
-from molgraph.run.baselines import known_options
-from molgraph.run.config import corpus_keywords, recipe_of
+from molgraph.run.config import corpus_values
+from molgraph.run.corpus import learn_corpus
+from molgraph.run.generator import generator_config, generator_of
+from molgraph.run.start import start_of
 from molgraph.train import training_molecules
 from molgraph.train.model import Model
-from molgraph.train.modelfile import load_start
 from molgraph.train.training_molecules import molecule_hashes
 
 TOGETHER = 2.0  # seconds of drawing, after which what was drawn is read
-logger = logging.getLogger("molgraph")
 
 
 @takes(GENERATOR_KEYWORDS)
@@ -69,48 +65,14 @@ def train_generator(
         >>> len(found), found.to_frame().columns.tolist()
         (20, ['smiles', 'valid', 'novel', 'reason'])
     """
-    config = generator_recipe(recipe, corpus_keywords(GENERATOR_KEYWORDS, options, data, params))
-    model, table = learn_corpus(data, config, make_generator(config), "a generator of molecules", workdir)
-    columns = [table.with_entities([each.name]) for each in table.entities]  # of pairs, each of the two molecules
-    before = None if config.model.init is None else load_start(config.model.init).trained_on
-    hashes = [*map(molecule_hashes, columns), *([] if before is None else [before])]
+    config = generator_config(recipe, corpus_values(GENERATOR_KEYWORDS, options, data, params))
+    model, table = learn_corpus(data, config, generator_of(config), "a generator of molecules", workdir)
+    columns = [table.with_entities([entity.name]) for entity in table.entities]  # of pairs, each of the two molecules
+    hashes, start = [*map(molecule_hashes, columns)], start_of(config)
+    if start is not None and start.trained_on is not None:
+        hashes.append(start.trained_on)
     model.trained_on = training_molecules.distinct(np.concatenate(hashes))
     return model
-
-
-def generator_recipe(recipe: RunConfig | str | Path | None, given: Mapping[str, Any]) -> RunConfig:
-    """The recipe of a generator; keys that it does not name are as generators have them."""
-    told = recipe_of(recipe, {})
-    own = {} if "name" in told.model.model_fields_set else {"model": GENERATOR_KEYWORDS["model"].default}
-    config = recipe_of(recipe, {**corpus_split(told), **own, **given})
-    if config.training.ensemble > 1:
-        raise UnsupportedError("one generator is trained at a time", hint="leave ensemble out")
-    return config
-
-
-def make_generator(config: RunConfig) -> Generator:
-    """The recipe's generator with the training options that it takes; a warning names those that it does not use."""
-    name, told = config.model.name, config.training
-    cls = get("generator", name)
-    options = told.model_dump(include=known_options(cls))
-    changed = {key for key in told.model_fields_set if getattr(told, key) != getattr(DEFAULTS, key)}
-    if idle := sorted(changed - {*options, "seed"}):
-        logger.warning("%s has no %s: not used", name, " and no ".join(idle))
-    params = options | config.model.params
-    if config.model.init is not None:
-        start = load_start(config.model.init).method
-        if "init" not in cls.param_names() or not isinstance(start, cls):
-            words = f"{name} cannot start from {config.model.init}, which holds a {start.model_name}"
-            raise UnsupportedError(words, hint="a language model can from a language model: -m language --init prior")
-        shape = {key: start.get_params()[key] for key in cls.shape}
-        if other := sorted(key for key, value in config.model.params.items() if key in shape and value != shape[key]):
-            words = f"{config.model.init} decides {' and '.join(other)} of a training that starts from it"
-            raise ConflictError(words, hint=f"leave {' and '.join(other)} out")
-        params |= {"init": config.model.init}
-    check_params(cls, params, owner=name)
-    made = cls(**params)
-    getattr(made, "check", made.check_params)()
-    return made
 
 
 def generate(

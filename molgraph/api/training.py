@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from molgraph.base.options import takes
+from molgraph.base.recipe_keys import FINETUNE_KEYWORDS
 from molgraph.base.run_config import RunConfig
-from molgraph.data.splits import Split
-from molgraph.data.table import Table
-from molgraph.evaluate import metrics
-from molgraph.evaluate.payoff import Payoff, payoffs
-from molgraph.evaluate.sides import Gap, gaps
-from molgraph.run.baselines import (
-    BASELINE,
-    SCRATCH,
-    TRIVIAL,
-    MethodRun,
-    baselines_for,
-    controls_for,
-    run_methods,
-)
-from molgraph.run.cross_validation import cross_validate
-from molgraph.run.model import confidence_of, extended, model_of
-from molgraph.run.prepare import TRAIN_KEYWORDS, PreparedRun, asked_config, prepare
-from molgraph.run.refit import check_final, refit
+from molgraph.run.config import TRAIN_KEYWORDS, train_config
+from molgraph.run.learn import learn
+from molgraph.run.prepare import prepare
 from molgraph.run.result import TrainingResult
 
 
@@ -80,69 +64,26 @@ def train(
         ['ok', 'unreadable']
     """
     started = time.perf_counter()
-    config = asked_config(data, test, unlabelled, params, recipe, options)
+    config = train_config(recipe, options, data, test, unlabelled, params)
     return learn(prepare(config, data, test=test, unlabelled=unlabelled), workdir, started)
 
 
-def learn(prepared: PreparedRun, workdir: str | Path | None, started: float) -> TrainingResult:
-    """Fit the method of a run and its baselines, score them on the test part, and make their model files' content."""
-    config, method, table, divided, parts = (
-        prepared.config,
-        prepared.method,
-        prepared.table,
-        prepared.split,
-        prepared.parts,
-    )
-    folder = run_folder(workdir, config, divided)
-    if config.split.final:
-        check_final(prepared)
-    folds = None if config.split.cv is None else cross_validate(prepared, folder)
-    runs = run_methods(config, method, list(parts), folder, list(prepared.own))
-    scores = {run.name: metrics.score(parts[2], run.prediction) if len(parts[2]) else [] for run in runs}
-    frame = metrics.scores_frame(scores)
-    alone = {run.name: run.prediction for run in runs}
-    sides = controls_for(config, method, parts[0])
-    how: dict[str, Any] = {"mean": alone.get(TRIVIAL), "seed": config.training.seed}
-    found: tuple[Gap | Payoff, ...] = gaps(parts[2], sides, runs[0].prediction, alone, **how) if len(parts[2]) else ()
-    found += paid(config, runs, parts[2])
-    told = [each.sentence for each in found] + ([] if folds is None else folds.sentences(config.model.name))
-    judged, own = (config.model.name, BASELINE), prepared.own
-    known = {run.name: confidence_of(run, *own[:2], private=config.data.private) for run in runs if run.name in judged}
-    row = (table, config, divided, frame, prepared.hashes, prepared.before)
-    models = {run.name: model_of(run, *row, told * (run is runs[0]), known.get(run.name)) for run in runs}
-    runs = [extended(run, known.get(run.name), parts[2]) for run in runs]
-    result = TrainingResult(
-        model=models[config.model.name],
-        baseline=models[BASELINE] if BASELINE in baselines_for(config, method, table) else None,
-        floor=models[TRIVIAL],
-        runs=tuple(runs),
-        score_rows=frame,
-        gaps=tuple(found),
-        split=divided,
-        test=replace(parts[2], entities=table.take(divided.test).entities),
-        recipe=config,
-        table=table,
-        seconds=time.perf_counter() - started,
-        cv=folds,
-    )
-    if config.split.final:
-        result = replace(refit(result, prepared, folder), seconds=time.perf_counter() - started)
-    return result
+@takes({name: keyword for name, keyword in FINETUNE_KEYWORDS.items() if name != "test"})
+def finetune(encoder: str | Path, data: Any = None, **options: Any) -> TrainingResult:
+    """Train a model that starts from the weights of a pretrained encoder: ``train(data, init=encoder, ...)``.
 
+    The head learns alone first, then all weights (``callback="lp-ft"``); ``"none"`` trains all at once. The result
+    says whether that paid, beside a forest and, of fewer than 2,000 rows, the same model from scratch.
 
-def paid(config: RunConfig, runs: Sequence[MethodRun], test: Table) -> tuple[Payoff, ...]:
-    """Whether a start from a file paid, beside the same model from scratch and a forest."""
-    others = {run.name: run.prediction for run in runs[1:] if run.name != TRIVIAL}
-    others = {f"training{SCRATCH}" if name.endswith(SCRATCH) else name: each for name, each in others.items()}
-    if config.model.init is None or not len(test):
-        return ()
-    return payoffs(test, runs[0].prediction, others, seed=config.training.seed)
+    Args:
+        encoder: the file of a pretrained encoder, or of a graph model; it says the model and its parameters.
+        data: what ``train`` takes.
+        **options
 
+    Returns:
+        The trained model with its scores, baseline, split and report.
 
-def run_folder(workdir: str | Path | None, config: RunConfig, divided: Split) -> Path | None:
-    """A folder in ``workdir`` for this recipe on these rows, so that another run's checkpoint is never met."""
-    if workdir is None:
-        return None
-    folder = Path(workdir) / hashlib.sha256((config.to_json() + divided.hash).encode()).hexdigest()[:16]
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    Raises:
+        DataError: the table cannot be used as asked. UsageError: a name or value that is not known.
+    """
+    return train(data, init=str(encoder), **options)

@@ -59,6 +59,15 @@ class RunConfig(Section):
         """The recipe as JSON text."""
         return self.model_dump_json(indent=2)
 
+    def with_values(self, section: str, **values: Any) -> Self:
+        """The configuration with some keys of a section set to values of the right types.
+
+        Example:
+            >>> RunConfig().with_values("training", epochs=3).training.epochs
+            3
+        """
+        return self.model_copy(update={section: getattr(self, section).model_copy(update=values)})
+
     def override(self, *assignments: str) -> Self:
         """A recipe with some keys set, as ``--set`` does.
 

@@ -40,7 +40,7 @@ def demo(
     from molgraph.base.paths import storage_error
     from molgraph.cli.show import command, console, say, show_result, table
     from molgraph.cli.train import learn
-    from molgraph.run.config import recipe_of
+    from molgraph.run.config import config_of
 
     def heading(text: str, words: list[Any]) -> None:
         say("")
@@ -61,7 +61,7 @@ def demo(
     options: dict[str, Any] = {"seed": seed} | ({} if epochs is None else {"epochs": epochs})
     words = ["molgraph", "train", DATA, *(w for k, v in options.items() for w in (f"--{k}", v) if v)]
     heading("1. Learn, and compare with a forest and with the mean", [*words, "-o", model, "--report", report])
-    result, _ = learn(recipe_of(None, options | {"path": DATA}), model)
+    result, _ = learn(config_of(None, options | {"path": DATA}), model)
     show_result(result)
     heading("2. Predict new molecules", ["molgraph", "predict", model, new, "-o", predicted])
     api.predict_file(model, new, predicted)

@@ -44,11 +44,11 @@ def train_generator(
         molgraph train-generator pairs.csv --smiles a --smiles b -m chemvae -s 'params.ranked=["soluble"]'
         molgraph generate gen.mgm -n 1000 -o new.csv
     """
-    from molgraph.api.generating import generator_recipe
     from molgraph.cli.show import command
+    from molgraph.run.generator import generator_config
 
-    plan = generator_recipe(recipe, given(GENERATOR_KEYWORDS, {"path": corpus, **options})).override(*set_ or [])
-    out, _ = learn_corpus("train_generator", plan, recipe, out, Path("generator.mgm"))
+    config = generator_config(recipe, given(GENERATOR_KEYWORDS, {"path": corpus, **options})).override(*set_ or [])
+    out, _ = learn_corpus("train_generator", config, recipe, out, Path("generator.mgm"))
     command(["molgraph", "generate", out, "-n", "1000", "-o", "new.csv"], err=True)
 
 

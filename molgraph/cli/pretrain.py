@@ -52,21 +52,21 @@ def pretrain(
         molgraph pretrain assays.csv -t a -t b --objective maml -o init.mgm
         molgraph train new.csv -t c --init init.mgm -o new.mgm
     """
-    from molgraph.api.pretraining import pretraining_recipe
     from molgraph.cli.show import command
+    from molgraph.run.corpus import pretraining_config
 
-    plan = pretraining_recipe(recipe, given(PRETRAIN_KEYWORDS, {"path": data, **options})).override(*set_ or [])
-    out, model = learn_corpus("pretrain", plan, recipe, out, Path("encoder.mgm"))
-    own, like = "graph" in dict(model.columns_read), ending(model, plan)  # no file has graphs
-    labelled = [plan.data.path] if own else [f"assay.{like}", "--target", "Y"]
-    corpus = plan.data.path if own else f"library.{like}"
+    config = pretraining_config(recipe, given(PRETRAIN_KEYWORDS, {"path": data, **options})).override(*set_ or [])
+    out, model = learn_corpus("pretrain", config, recipe, out, Path("encoder.mgm"))
+    graphs, suffix = "graph" in dict(model.columns_read), ending(model, config)  # no file has graphs
+    labelled = [config.data.path] if graphs else [f"assay.{suffix}", "--target", "Y"]
+    corpus = config.data.path if graphs else f"library.{suffix}"
     command(["molgraph", "finetune", out, *labelled, "-o", "model.mgm"], err=True)
     command(["molgraph", "embed", out, corpus, "-o", "vectors.parquet"], err=True)
     more_commands(model, out, str(corpus))
 
 
 def learn_corpus(
-    verb: str, plan: RunConfig, recipe: Path | None, out: Path | None, default: Path
+    verb: str, config: RunConfig, recipe: Path | None, out: Path | None, default: Path
 ) -> tuple[Path, Model]:
     """Train on a table without targets by a verb of ``molgraph.api``, and write the model; its file and itself."""
     from molgraph import api
@@ -75,16 +75,16 @@ def learn_corpus(
     fresh, out = out is None, model_file(out or default)
     if fresh and out.exists():
         raise UsageError(f"{out} is there already", hint=f"name another file, or write over it: -o {out}")
-    check_writable(out, inputs=(plan.data.path, recipe, plan.model.init))
+    check_writable(out, inputs=(config.data.path, recipe, config.model.init))
     with resumable(out) as workdir:
-        model = getattr(api, verb)(recipe=plan, workdir=workdir)
+        model = getattr(api, verb)(recipe=config, workdir=workdir)
         save(model, out)
     curves = model.method.curves
     if curves is not None:
         best = curves.iloc[model.method.best_epoch - 1]
         epochs = f"{count(len(curves), 'epoch')}, the best {int(best['epoch'])}"
-        said = f"train loss {best['train_loss']:.3f}, valid {best['valid_loss']:.3f}"
-        say(f"{model.card.what}: {epochs} ({said})")
+        losses = f"train loss {best['train_loss']:.3f}, valid {best['valid_loss']:.3f}"
+        say(f"{model.card.what}: {epochs} ({losses})")
     say(f"{default.stem} written to {out}", err=True)
     say("next:", err=True)
     return out, model

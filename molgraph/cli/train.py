@@ -24,7 +24,6 @@ from molgraph.cli.recipe_options import Assignments, RecipeFile, given, output, 
 if TYPE_CHECKING:
     from molgraph.base.run_config import RunConfig
 
-
 _DATA = "csv, csv.gz, tsv, parquet, sdf, smi, xyz, npz, - for standard input, or dataset:NAME; else the recipe's path."
 KEEP = ("all", "model", "baseline", "best")
 Data: TypeAlias = Annotated[str | None, argument(_DATA)]
@@ -93,8 +92,9 @@ def train(
     """
     from molgraph.cli.show import show_result
 
-    plan, out = check_outputs(given(KEYWORDS, {"path": data, **options}), recipe, set_, out, keep, report, save_recipe)
-    result, written = learn(plan, out, keep)
+    values = given(KEYWORDS, {"path": data, **options})
+    config, out = check_outputs(values, recipe, set_, out, keep, report, save_recipe)
+    result, written = learn(config, out, keep)
     show_result(result, keep)
     tell_written(result, out, written, keep, save_recipe, report, result.report)
 
@@ -108,19 +108,19 @@ def check_outputs(
     report: Path | None,
     save_recipe: Path | None,
 ) -> tuple[RunConfig, Path]:
-    """The recipe that a training's options ask for, and its model file; what cannot be written is refused."""
-    from molgraph.run.config import check_report, recipe_of, split_file
+    """The configuration that a training's options ask for, and its model file; what cannot be written is refused."""
+    from molgraph.run.config import check_report, config_of, split_file
 
     check_word("--keep", keep, KEEP)
-    plan = recipe_of(recipe, values).override(*assignments or [])
+    config = config_of(recipe, values).override(*assignments or [])
     fresh, out = out is None, model_file(out or Path("model.mgm"))
-    models = (out, baseline_file(out)) if keep == "all" and plan.training.baseline else (out,)
-    if fresh and (there := [path for path in models if path.exists()]):
-        raise UsageError(f"{there[0]} is there already", hint=f"name another file, or write over it: -o {out}")
-    check_writable(*models, report, save_recipe, inputs=(plan.data.path, plan.data.test, recipe, split_file(plan)))
+    files = (out, baseline_file(out)) if keep == "all" and config.training.baseline else (out,)
+    if fresh and (existing := [path for path in files if path.exists()]):
+        raise UsageError(f"{existing[0]} is there already", hint=f"name another file, or write over it: -o {out}")
+    check_writable(*files, report, save_recipe, inputs=(config.data.path, config.data.test, recipe, split_file(config)))
     if report is not None:
-        check_report(plan)
-    return plan, out
+        check_report(config)
+    return config, out
 
 
 def tell_written(
@@ -136,7 +136,7 @@ def tell_written(
     from molgraph.base.printable import count
     from molgraph.cli.show import command, say
 
-    plan = result.recipe
+    config = result.recipe
     if keep == "best":
         say(result.choice.sentence, err=True)
     for name, path in written.items():
@@ -146,18 +146,18 @@ def tell_written(
     if (former := baseline_file(out)) not in written.values() and former.exists():
         say(f"{former} is the baseline of an earlier training", "yellow", err=True)
     if save_recipe is not None:
-        plan.to_toml(save_recipe)
+        config.to_toml(save_recipe)
         say(f"recipe written to {save_recipe}", err=True)
     if report is not None:
         say(f"report written to {write_report(report)}", err=True)
     kinds = dict(result.model.columns_read).keys()
     if "graph" not in kinds:  # which no file has
         say("next:", err=True)
-        command(["molgraph", "predict", out, f"new.{ending(result.model, plan)}", "-o", "predicted.csv"], err=True)
-        more_commands(result.model, out, f"new.{ending(result.model, plan)}")
+        command(["molgraph", "predict", out, f"new.{ending(result.model, config)}", "-o", "predicted.csv"], err=True)
+        more_commands(result.model, out, f"new.{ending(result.model, config)}")
         if result.model.kind == "structpool" and kinds == {"molecule"}:
-            drawn = f'import molgraph; molgraph.draw_clusters({json.dumps(str(out))}, "CCO").save("clusters.svg")'
-            command(["python", "-c", drawn], "the learned clusters", err=True)
+            code = f'import molgraph; molgraph.draw_clusters({json.dumps(str(out))}, "CCO").save("clusters.svg")'
+            command(["python", "-c", code], "the learned clusters", err=True)
 
 
 def more_commands(model: Any, out: Path, data: str) -> None:
@@ -166,18 +166,18 @@ def more_commands(model: Any, out: Path, data: str) -> None:
     from molgraph.train.abilities import gives_forces, places_atoms
 
     if gives_forces(model.method):
-        words = f"import molgraph; print(molgraph.forces({json.dumps(str(out))}, {json.dumps(data)})[0])"
-        command(["python", "-c", words], "the forces of each row; in ASE molgraph.ase_calculator", err=True)
+        code = f"import molgraph; print(molgraph.forces({json.dumps(str(out))}, {json.dumps(data)})[0])"
+        command(["python", "-c", code], "the forces of each row; in ASE molgraph.ase_calculator", err=True)
     if places_atoms(model.method):
         command(["molgraph", "conformers", out, data, "-o", "conformers.sdf"], err=True)
 
 
-def ending(model: Any, plan: RunConfig) -> str:
+def ending(model: Any, config: RunConfig) -> str:
     """The ending of a file like the one that a model learned from: sdf where that held molecules in space, no text."""
     from molgraph.base.contracts import PredictsGraphs
 
     inputs = model.method.graph_inputs() if isinstance(model.method, PredictsGraphs) else ()
-    texts = str(plan.data.path).endswith((".csv", ".parquet")) or any(each.whole for each in inputs)
+    texts = str(config.data.path).endswith((".csv", ".parquet")) or any(part.whole for part in inputs)
     return "sdf" if "geometry" in dict(model.columns_read) and not texts else "csv"
 
 
@@ -195,14 +195,14 @@ def baseline_file(out: Path) -> Path:
     return out.with_name(f"{out.stem}.baseline.mgm")
 
 
-def learn(plan: RunConfig, out: Path, keep: str = "model") -> tuple[Any, dict[str, Path]]:
+def learn(config: RunConfig, out: Path, keep: str = "model") -> tuple[Any, dict[str, Path]]:
     """Train and write model files, by ``--keep``; the result, and the files that were written by what is in them."""
     from molgraph import api
     from molgraph.run.baselines import check_keep  # imports torch: what needs none has been checked
 
-    check_keep(plan, keep)
+    check_keep(config, keep)
     with resumable(out) as workdir:
-        result = api.train(recipe=plan, workdir=workdir)
+        result = api.train(recipe=config, workdir=workdir)
         return result, write_models(result, out, keep)
 
 
@@ -246,11 +246,11 @@ def save(model: Any, out: Path) -> None:
     except StorageError as error:
         for folder in (Path.cwd, tempfile.gettempdir, Path.home):
             try:
-                kept = Path(folder()) / f"{out.stem}-{os.getpid()}.mgm"
-                model.save(kept)
+                file = Path(folder()) / f"{out.stem}-{os.getpid()}.mgm"
+                model.save(file)
             except (StorageError, OSError, RuntimeError):  # there need be no such folder
                 continue
-            raise type(error)(error.message, hint=f"the model is kept: make room, then: mv {kept} {out}") from error
+            raise type(error)(error.message, hint=f"the model is kept: make room, then: mv {file} {out}") from error
         raise
 
 
@@ -287,14 +287,14 @@ def check_workdir(workdir: Path) -> None:
     """Refuse a working folder that training would write into, and remove at the end, though it is not its own."""
     if not workdir.is_symlink() and not workdir.exists():
         return
-    odd = "it is a link" if workdir.is_symlink() else "" if workdir.is_dir() else "it is a file"
-    for path in () if odd else sorted(workdir.rglob("*")):
+    reason = "it is a link" if workdir.is_symlink() else "" if workdir.is_dir() else "it is a file"
+    for path in () if reason else sorted(workdir.rglob("*")):
         name = path.relative_to(workdir).as_posix()
         if path.is_symlink() or not KEPT.fullmatch(name):
-            odd = f"it holds {name}, which is no checkpoint"
+            reason = f"it holds {name}, which is no checkpoint"
             break
-    if odd:
+    if reason:
         hint = (
             "move it or choose another --out: checkpoints are kept there and the folder is removed after the training"
         )
-        raise FileKeptError(f"cannot write into {workdir}: {odd}", hint=hint)
+        raise FileKeptError(f"cannot write into {workdir}: {reason}", hint=hint)

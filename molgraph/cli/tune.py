@@ -74,19 +74,19 @@ def tune(
     if budget is not None:
         seconds_of(budget)
     values = given(KEYWORDS, {"path": data, **options})
-    plan, out = check_outputs(values, recipe, set_, out, keep, report, save_recipe)
+    config, out = check_outputs(values, recipe, set_, out, keep, report, save_recipe)
     with resumable(out) as workdir:
         speed = {"latency": latency, "latency_weight": latency_weight}
-        found = api.tune(trials=trials, budget=budget, folds=folds, recipe=plan, workdir=workdir, **speed)
-        written = write_models(found.training, out, keep)
+        result = api.tune(trials=trials, budget=budget, folds=folds, recipe=config, workdir=workdir, **speed)
+        written = write_models(result.training, out, keep)
     shown = (
-        found.trials.map(lambda value: f"{value:.4g}" if isinstance(value, float) else value)
+        result.trials.map(lambda value: f"{value:.4g}" if isinstance(value, float) else value)
         .set_index("trial")
-        .drop(columns="reason" if not (found.trials["reason"] != "").any() else [])
+        .drop(columns="reason" if not (result.trials["reason"] != "").any() else [])
     )
     table(shown.head(SHOWN), title=f"The best {min(SHOWN, len(shown))} of {len(shown)} trials, out of fold")
-    show_result(found.training, keep)
-    say(found.sentence, "bold")
-    tell_written(found.training, out, written, keep, save_recipe, report, found.report)
+    show_result(result.training, keep)
+    say(result.sentence, "bold")
+    tell_written(result.training, out, written, keep, save_recipe, report, result.report)
     say("the best parameters:", err=True)
-    say(f"  {found.command}", "cyan")
+    say(f"  {result.command}", "cyan")

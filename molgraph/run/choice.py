@@ -47,14 +47,16 @@ def choose(models: Sequence[Model], valid: Table) -> Choice:
     best = int(wins.argmax())
     chosen = models[best]
     if len(lines) == 1:
-        said = f"{chosen.kind} is kept: {lines[0]}."
+        sentence = f"{chosen.kind} is kept: {lines[0]}."
     else:
-        said = f"{chosen.kind} is kept: it is better for {wins[best]} of {len(lines)} targets on the validation part."
+        sentence = (
+            f"{chosen.kind} is kept: it is better for {wins[best]} of {len(lines)} targets on the validation part."
+        )
     for model in models:
         if model.method.uses_valid:
-            said += f" These rows also stopped the training of {model.kind}, which flatters it here."
+            sentence += f" These rows also stopped the training of {model.kind}, which flatters it here."
     advice = " model=auto (--model auto --budget 10m) cross-validates more methods and weighs them."
-    return Choice(chosen.with_note(said), said + (advice if best else ""))
+    return Choice(chosen.with_note(sentence), sentence + (advice if best else ""))
 
 
 def _line(target: Target, label: str, values: np.ndarray, best: int, y: np.ndarray) -> str:

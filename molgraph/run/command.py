@@ -8,12 +8,12 @@ from molgraph.base.recipe_keys import KEYS, KEYWORDS
 from molgraph.base.run_config import RunConfig
 
 
-def recipe_words(config: RunConfig, verb: str = "train", data: str = "DATA") -> list[str]:
-    """The words of a command: what a recipe sets, each option once; ``data`` stands where it names no file.
+def command_words(config: RunConfig, verb: str = "train", data: str = "DATA") -> list[str]:
+    """The words of a command: what a configuration sets, each option once; ``data`` stands where it names no file.
 
     Example:
         >>> config = RunConfig().override("path=a.csv", "targets=y,z", "name=knn", "params.k=3", "log=true")
-        >>> " ".join(recipe_words(config))
+        >>> " ".join(command_words(config))
         'molgraph train a.csv --target y --target z --log --model knn -s params.k=3'
     """
     words = ["molgraph", verb, config.data.path or data]
@@ -30,8 +30,8 @@ def recipe_words(config: RunConfig, verb: str = "train", data: str = "DATA") -> 
         elif isinstance(value, dict):
             words += ["-s", f"{key}={inline(value)}"]
         else:
-            for each in value if isinstance(value, tuple) else (value,):
-                words += [flag, str(each)]
+            for item in value if isinstance(value, tuple) else (value,):
+                words += [flag, str(item)]
     for name, value in config.model.params.items():
         words += ["-s", f"params.{name}={inline(value)}"]
     return words
@@ -49,9 +49,9 @@ def inline(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key} = {_quoted(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{key} = {_quoted(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_quoted(each) for each in value) + "]"
+        return "[" + ", ".join(_quoted(item) for item in value) + "]"
     return repr(value)
 
 

@@ -1,82 +1,71 @@
-"""Merge the keywords of ``train`` into a recipe, and check the recipe before any data is read."""
+"""Merge the keywords of a training into its configuration, and check that before any data is read."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from molgraph.base.contracts import Generator
 from molgraph.base.errors import ConflictError, UnsupportedError
 from molgraph.base.options import Keyword, fill, optional
 from molgraph.base.paths import missing_file
-from molgraph.base.recipe_keys import DEFAULTS, KEYS
-from molgraph.base.registry import full_name, get, names
+from molgraph.base.recipe_keys import KEYS, KEYWORDS
+from molgraph.base.registry import full_name, get
 from molgraph.base.run_config import RunConfig
 from molgraph.base.workbook import split_sheet
 from molgraph.chem.standardise import preset
 from molgraph.data.cards import card
-from molgraph.train.modelfile import load_start
+from molgraph.run.start import as_its_start, with_model_of_start
 
-PRETRAIN = "pretrain one: molgraph pretrain library.smi -m gin -o encoder.mgm"
-READING = ("decimal", "qualifiers", "unit", "log")  # how cells of values are read
+TABLES = ("test", "unlabelled")  # a path, which a recipe can name, or a frame
+TRAIN_KEYWORDS = {name: keyword for name, keyword in KEYWORDS.items() if name not in TABLES}
 
 
-def recipe_of(recipe: RunConfig | str | Path | None, given: Mapping[str, Any]) -> RunConfig:
-    """A recipe with the keywords of ``train`` that were given laid over it."""
+def train_config(
+    recipe: RunConfig | str | Path | None,
+    options: Mapping[str, Any],
+    data: Any,
+    test: Any,
+    unlabelled: Any,
+    params: Mapping[str, Any] | None,
+) -> RunConfig:
+    """The configuration that the arguments of ``train`` ask for; its start decides what they leave open."""
+    values = fill(optional(TRAIN_KEYWORDS), options) | {"params": params}
+    tables = zip(TABLES, (test, unlabelled), strict=True)
+    values |= {name: os.fspath(table) for name, table in tables if isinstance(table, str | os.PathLike)}
+    if isinstance(data, str) and data.startswith("dataset:"):  # its card may recommend a split
+        values["path"] = data
+    values = {name: value for name, value in values.items() if value is not None}
+    config = as_its_start(with_model_of_start(config_of(recipe, values)))
+    if not get("objective", config.training.objective).labelled:
+        raise UnsupportedError(
+            f"{config.training.objective} learns no targets, and train does", hint="molgraph pretrain trains by it"
+        )
+    return config
+
+
+def corpus_values(
+    keywords: Mapping[str, Keyword], options: Mapping[str, Any], data: Any, params: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """The keywords of a verb that learns from a corpus, those that were given; a path of data is one of them."""
+    values = fill(optional(keywords), options) | {"params": params, "path": data if isinstance(data, str) else None}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def config_of(recipe: RunConfig | str | Path | None, values: Mapping[str, Any]) -> RunConfig:
+    """A recipe's configuration with keywords of ``train`` laid over it."""
     base = recipe if isinstance(recipe, RunConfig) else RunConfig() if recipe is None else RunConfig.from_toml(recipe)
-    values = base.model_dump(exclude_unset=True)
-    for name, value in given.items():
+    sections = base.model_dump(exclude_unset=True)
+    for name, value in values.items():
         for section, key in KEYS[name]:
             if name in ("targets", "helpers", "features") and isinstance(value, str):
                 value = (value,)
-            own = values.setdefault(section, {})
-            own[key] = {**own.get(key, {}), **value} if name == "params" else value
-    if recipe is None and "split" not in given and (advised := advised_split(given.get("path"))):
-        values.setdefault("split", {})["splitter"] = advised
-    return RunConfig.from_dict(values)
-
-
-def corpus_keywords(
-    known: Mapping[str, Keyword], options: Mapping[str, Any], data: Any, params: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    """The keywords of a verb that learns from a corpus, those that were given; a path of data is one of them."""
-    given = fill(optional(known), options) | {"params": params, "path": data if isinstance(data, str) else None}
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def with_start(config: RunConfig) -> RunConfig:
-    """The recipe, with the model of the file that its encoder starts from where it names none itself.
-
-    Raises:
-        UnsupportedError: the file's model has no encoder.
-    """
-    if config.model.init is None or "name" in config.model.model_fields_set:
-        return config
-    found = load_start(config.model.init)
-    if isinstance(found.method, Generator) or "init" not in found.method.param_names():
-        anew = f"; or train it anew: molgraph train assay.csv -t Y -m {found.kind}" * (found.kind in names("method"))
-        said = f"{config.model.init} holds a {found.kind}, which has no encoder to start from"
-        raise UnsupportedError(said, hint=PRETRAIN + anew)
-    return config.model_copy(update={"model": config.model.model_copy(update={"name": found.method.model_name})})
-
-
-def as_its_start(config: RunConfig) -> RunConfig:
-    """The recipe with what a start from a file decides where it says nothing of it: lp-ft, and the standardiser.
-
-    Raises:
-        ConflictError: another standardiser than the file's.
-    """
-    if config.model.init is None:
-        return config
-    theirs, data, training = load_start(config.model.init).standardiser, config.data, config.training
-    if "standardise" in data.model_fields_set and data.standardise != theirs:
-        words = f"the molecules of {config.model.init} were standardised by {theirs!r}, not by {data.standardise!r}"
-        raise ConflictError(words, hint=f"leave --standardise out, or set it to {theirs}")
-    data = data.model_copy(update={"standardise": theirs})
-    if "callback" not in training.model_fields_set and training.objective == DEFAULTS.objective:
-        training = training.model_copy(update={"callback": "lp-ft"})
-    return config.model_copy(update={"data": data, "training": training})
+            keys = sections.setdefault(section, {})
+            keys[key] = {**keys.get(key, {}), **value} if name == "params" else value
+    if recipe is None and "split" not in values and (splitter := advised_split(values.get("path"))):
+        sections.setdefault("split", {})["splitter"] = splitter
+    return RunConfig.from_dict(sections)
 
 
 def advised_split(path: str | None) -> str:
@@ -88,8 +77,8 @@ def advised_split(path: str | None) -> str:
     """
     if path is None or not path.startswith("dataset:"):
         return ""
-    advised = card(path.removeprefix("dataset:")).split
-    return "" if advised == "column" else advised
+    splitter = card(path.removeprefix("dataset:")).split
+    return "" if splitter == "column" else splitter
 
 
 def check_config(config: RunConfig) -> None:
@@ -114,14 +103,14 @@ def check_report(config: RunConfig) -> None:
 
 
 def split_file(config: RunConfig) -> Path | None:
-    """The file that says how to split, where the recipe names one."""
-    asked = config.split.splitter
-    return Path(asked) if asked.endswith((".json", ".csv")) else None
+    """The file that says how to split, where the configuration names one."""
+    splitter = config.split.splitter
+    return Path(splitter) if splitter.endswith((".json", ".csv")) else None
 
 
 def split_name(config: RunConfig) -> str:
     """The split's registered name: a splitter's, or ``file``, or ``column`` where the table has one of its own."""
     if split_file(config) is not None:
         return "file"
-    own = config.data.split_column is not None and config.split.splitter not in ("time", "group")
-    return "column" if own else full_name("split", config.split.splitter)
+    column = config.data.split_column is not None and config.split.splitter not in ("time", "group")
+    return "column" if column else full_name("split", config.split.splitter)

@@ -1,4 +1,4 @@
-"""Wrap a model of atoms in space in ``conformers`` where a benchmark's recipe asks for conformers from SMILES."""
+"""Wrap a model of atoms in space in ``conformers`` where a configuration asks for conformers from SMILES."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from molgraph.train.make_method import method_class
 from molgraph.trust.conformers import MadeConformers
 from molgraph.trust.ensemble import Ensemble
 from molgraph.trust.wrapper import Wrapper
-
-READS = "geometry"
 
 
 def with_conformers(config: RunConfig, name: str, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -43,20 +41,20 @@ def with_conformers(config: RunConfig, name: str, params: dict[str, Any]) -> tup
 
 def wrapped(cls: type[Wrapper], params: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """The name and the parameters of what a wrapper of these parameters is around."""
-    usual = inspect.signature(cls).parameters["method"].default
-    return str(params.get("method", usual)), params.get("params") or {}
+    default = inspect.signature(cls).parameters["method"].default
+    return str(params.get("method", default)), params.get("params") or {}
 
 
-def _around(name: str, params: Mapping[str, Any], how: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    name, own = split_model(name, params)
+def _around(name: str, params: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    name, arguments = split_model(name, params)
     cls: type[Method] = method_class(name)
     if cls is MadeConformers:
         raise ConflictError(f"{name} makes conformers by itself", hint="leave --conformers out")
     if issubclass(cls, Wrapper) and cls is not Ensemble:
-        inner, settings = _around(*wrapped(cls, own), how)
-        return name, {**own, "method": inner, "params": settings}
-    _check_reads(name, own)
-    return MadeConformers.name, {"method": name, "params": own, **how}
+        method, inner = _around(*wrapped(cls, arguments), settings)
+        return name, {**arguments, "method": method, "params": inner}
+    _check_reads(name, arguments)
+    return MadeConformers.name, {"method": name, "params": arguments, **settings}
 
 
 def _check_reads(name: str, params: Mapping[str, Any]) -> None:
@@ -64,8 +62,8 @@ def _check_reads(name: str, params: Mapping[str, Any]) -> None:
     if issubclass(cls, Wrapper):
         return _check_reads(*split_model(*wrapped(cls, params)))
     encoders = encoder_names(name) if name not in names("method") else (str(params.get("encoder", "")),)
-    known = {each: get("encoder", each).reads for each in names("encoder")}
-    if any(READS not in known.get(each, ()) for each in encoders):
-        able = ", ".join(each for each, kinds in known.items() if READS in kinds)
+    reads = {encoder: get("encoder", encoder).reads for encoder in names("encoder")}
+    if any("geometry" not in reads.get(encoder, ()) for encoder in encoders):
+        able = ", ".join(encoder for encoder, kinds in reads.items() if "geometry" in kinds)
         words = f"{name} reads no atoms in space, so it has no use for conformers"
         raise UnsupportedError(words, hint=f"leave --conformers out, or take {able}")

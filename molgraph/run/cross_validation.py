@@ -23,9 +23,8 @@ from molgraph.data.splits.inner import SCAFFOLDS, stopping_rows
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.ranking import Ranking, rank_methods
 from molgraph.evaluate.metrics import default_metric, get_metric, score
-from molgraph.run.baselines import baselines_for
+from molgraph.run.baselines import baseline_method, baselines_for
 from molgraph.run.prepare import PreparedRun
-from molgraph.train.make_method import make_method, method_class
 from molgraph.train.tuning import fresh_method, quiet
 
 JOURNAL = "cv.jsonl"
@@ -55,8 +54,8 @@ class CrossValidation:
 
     def ranking(self, target: str, metric: str) -> Ranking:
         """Means with the intervals of Nadeau and Bengio (2003), and which methods the folds tell apart."""
-        own = self.scores[(self.scores["target"] == target) & (self.scores["metric"] == metric)]
-        wide = own.pivot(index=["repeat", "fold"], columns="method", values="value")
+        rows = self.scores[(self.scores["target"] == target) & (self.scores["metric"] == metric)]
+        wide = rows.pivot(index=["repeat", "fold"], columns="method", values="value")
         ratio, better = 1 / (self.folds - 1), get_metric(metric).higher_is_better
         return rank_methods(wide, better, test_over_train=ratio, why=self.reasons)
 
@@ -86,21 +85,21 @@ class CrossValidation:
 
     def sentences(self, name: str) -> list[str]:
         """What the folds say of the method of that name, a sentence a target."""
-        told = []
+        sentences = []
         for target in self.targets:
             metric = default_metric(target.kind)
-            found = self.ranking(target.name, metric.name)
-            row, label = found.table.loc[name], metric.label or metric.name
+            ranking = self.ranking(target.name, metric.name)
+            row, label = ranking.table.loc[name], metric.label or metric.name
             if not np.isfinite(row["mean"]):
-                told.append(f"{target.name}: no fold gives {name} a score")
+                sentences.append(f"{target.name}: no fold gives {name} a score")
                 continue
             words = f"{target.name}: {name} has {label} {row['mean']:.3g} (95% interval {row['low']:.3g} to "
             words += f"{row['high']:.3g}) over {self.title}"
-            others = [other for other in found.ranked if other != name]
+            others = [other for other in ranking.ranked if other != name]
             verdicts = {"better": "better than", "worse": "worse than", "equivalent": "equivalent to"}
-            against = [f"{verdicts.get(found.verdict(name, o), 'not told apart from')} {o}" for o in others]
-            told.append(words + f"; {', '.join(against)}" * bool(against))
-        return told
+            against = [f"{verdicts.get(ranking.verdict(name, o), 'not told apart from')} {o}" for o in others]
+            sentences.append("; ".join([words, *([", ".join(against)] if against else [])]))
+        return sentences
 
 
 def cross_validate(prepared: PreparedRun, folder: Path | None) -> CrossValidation:
@@ -114,7 +113,7 @@ def cross_validate(prepared: PreparedRun, folder: Path | None) -> CrossValidatio
     """
     config, split = prepared.config, prepared.split
     repeats, k = cv_shape(config.split.cv or "")
-    if any(a is not b for a, b in zip(prepared.own, prepared.parts, strict=True)):
+    if not prepared.one_table:
         words = "folds are made of the labelled rows of one table"
         raise UnsupportedError(words, hint="leave out --cv, or --unlabelled and --helper")
     used = [split.train, split.valid] + [split.test] * ("test" not in split.params)
@@ -128,23 +127,22 @@ def cross_validate(prepared: PreparedRun, folder: Path | None) -> CrossValidatio
     journal = Journal(None if folder is None else folder / JOURNAL, run | {"splits": [s.hash for s in splits]})
     methods: dict[str, Method] = {config.model.name: prepared.method}
     for other in baselines_for(config, prepared.method, prepared.parts[0]):
-        shared = {"seed", "threads", "class_weights"} & {*method_class(other).param_names()}
-        methods[other] = make_method(other, **config.training.model_dump(include=shared))
-    known = {(s["repeat"], s["fold"], s["method"]) for s in journal.steps}
+        methods[other] = baseline_method(other, config)
+    done = {(s["repeat"], s["fold"], s["method"]) for s in journal.steps}
     label = f"{repeats} x {k} folds of {prepared.method.title}"
     with TemporaryDirectory(prefix="molgraph-cv-") as store, bar(label, len(splits) * len(methods)) as line:
-        for i, each in enumerate(splits):
+        for i, fold in enumerate(splits):
             place = {"repeat": i // k, "fold": i % k}
             for other, method in methods.items():
-                if (*place.values(), other) not in known:
-                    step = {**place, "method": other, **_fold(method, table, each, derive(seed, "fold", i), store)}
+                if (*place.values(), other) not in done:
+                    step = {**place, "method": other, **_fold(method, table, fold, derive(seed, "fold", i), store)}
                     journal.append(step)
                 line.advance()
     rows = [{key: s[key] for key in ("repeat", "fold", "method")} | row for s in journal.steps for row in s["scores"]]
     frame = pd.DataFrame(rows, columns=["repeat", "fold", "method", "target", "metric", "value", "note"])
     reasons = {s["method"]: s["reason"] for s in journal.steps if s["reason"]}
-    for other, why in reasons.items():
-        logger.warning("%s has no score on some folds: %s", other, why)
+    for other, reason in reasons.items():
+        logger.warning("%s has no score on some folds: %s", other, reason)
     return CrossValidation(
         frame.astype({"value": float}), repeats, k, name, len(table), prepared.parts[0].row_targets, reasons
     )
@@ -153,19 +151,18 @@ def cross_validate(prepared: PreparedRun, folder: Path | None) -> CrossValidatio
 def _fold(method: Method, table: Table, split: Split, seed: int, store: str) -> dict[str, Any]:
     """Scores of a method on a fold, or why there are none."""
     learned, judged, valid = table.take(split.train), table.take(split.test), None
-    own = {"store": store} if "store" in method.param_names() and method.get_params()["store"] is None else {}
-    made = fresh_method(method, own, seed % 2**32)
+    params = {"store": store} if "store" in method.param_names() and method.get_params()["store"] is None else {}
+    fresh = fresh_method(method, params, seed % 2**32)
     try:
-        if made.uses_valid:
+        if fresh.uses_valid:
             learned, valid = stopping_rows(learned, split, seed)
         with quiet():
-            made.fit(learned, valid)
-        prediction = made.predict(replace(judged, y=None, targets=(), packed={}))
+            fresh.fit(learned, valid)
+        prediction = fresh.predict(replace(judged, y=None, targets=(), packed={}))
     except Exception as error:  # whatever a fold lacks, the others have their scores
-        why = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        return {"scores": [], "reason": why}
-    found = [
+        return {"scores": [], "reason": " ".join(f"{type(error).__name__}: {error}".split())[:300]}
+    scores = [
         {"target": s.target, "metric": s.metric, "value": s.value if np.isfinite(s.value) else None, "note": s.note}
         for s in score(judged, prediction)
     ]
-    return {"scores": found, "reason": ""}
+    return {"scores": scores, "reason": ""}

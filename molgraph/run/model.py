@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import MolgraphError
-from molgraph.base.run_config import RunConfig
-from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table
 from molgraph.evaluate.class_counts import class_counts
-from molgraph.run.baselines import MethodRun, is_graph
+from molgraph.run.baselines import of_molecules
+from molgraph.run.fit import MethodRun
+from molgraph.run.method import is_graph
+from molgraph.run.prepare import PreparedRun
 from molgraph.run.split import labelled_sizes, limit_counts
 from molgraph.train.card import ModelCard
 from molgraph.train.confidence.confidence import Confidence, HeldOut
@@ -28,25 +29,22 @@ logger = logging.getLogger("molgraph")
 
 def model_of(
     run: MethodRun,
-    table: Table,
-    config: RunConfig,
-    divided: Split,
+    prepared: PreparedRun,
     scores: pd.DataFrame,
-    hashes: np.ndarray,
-    before: np.ndarray,
     notes: Sequence[str] = (),
     confidence: Confidence | None = None,
 ) -> Model:
-    """The model of a run, with its card and the hashes of the molecules that it was trained on.
+    """The model of a fitted method, with its card and the hashes of the molecules that it was trained on.
 
-    ``hashes`` are those of all rows, ``before`` those of the model that a graph model started from; ``notes`` go to the
-    card; ``confidence`` gives intervals and a domain.
+    ``scores`` are those of all methods; ``notes`` go to the card; ``confidence`` gives intervals and a domain.
     """
-    learnt = np.concatenate([divided.train, divided.valid]) if run.method.uses_valid else divided.train
-    own = scores[scores["method"] == run.name].drop(columns="method").assign(part="test")
-    parts = {part: getattr(divided, part) for part in PARTS}
-    own_test = "The test part is a table of its own." if "test" in divided.params else ""
-    sizes = labelled_sizes(divided, table)
+    config, table, split = prepared.config, prepared.table, prepared.split
+    learnt = np.concatenate([split.train, split.valid]) if run.method.uses_valid else split.train
+    scores = scores[scores["method"] == run.name].drop(columns="method").assign(part="test")
+    parts = {part: getattr(split, part) for part in PARTS}
+    test_note = "The test part is a table of its own." if "test" in split.params else ""
+    sizes = labelled_sizes(split, table)
+    hashes = [prepared.hashes[learnt], *([prepared.before] if is_graph(run.method) else [])]
     card = ModelCard(
         name=run.name,
         units={t.name: table.units[t.name] for t in table.row_targets if t.name in table.units},
@@ -54,12 +52,12 @@ def model_of(
         n_valid=sizes["valid"],
         n_test=sizes["test"],
         n_limits=limit_counts(table, parts),
-        split=divided.splitter,
-        split_hash=divided.hash,
+        split=split.splitter,
+        split_hash=split.hash,
         classes=tuple(class_counts(table, parts).to_dict("records")),
-        scores=tuple(own.replace({np.nan: None}).to_dict("records")),
+        scores=tuple(scores.replace({np.nan: None}).to_dict("records")),
         recipe=json.loads(config.to_json()),
-        notes=(*table.notes, *run.method.notes, *filter(None, [own_test, divided.leak_sentence]), *notes),
+        notes=(*table.notes, *run.method.notes, *filter(None, [test_note, split.leak_sentence]), *notes),
     )
     return Model(
         run.method,
@@ -67,7 +65,7 @@ def model_of(
         standardiser=config.data.standardise,
         feature_names=table.feature_names if run.method.reads_features else (),
         card=card,
-        trained_on=distinct(np.concatenate([hashes[learnt], before if is_graph(run.method) else before[:0]])),
+        trained_on=distinct(np.concatenate(hashes)),
         confidence=confidence,
     )
 
@@ -81,7 +79,7 @@ def confidence_of(run: MethodRun, train: Table, valid: Table, *, private: bool) 
         valid: rows that it did not learn weights from; a method with out-of-fold predictions of its own has these.
         private: whether the model keeps no training molecules.
     """
-    if [each.kind for each in train.entities] != ["molecule"] or train.packed or not train.row_targets:
+    if not of_molecules(train) or not train.row_targets:
         return None
     held = run.method.held_out
     try:
@@ -97,6 +95,8 @@ def confidence_of(run: MethodRun, train: Table, valid: Table, *, private: bool) 
         return None
 
 
-def extended(run: MethodRun, known: Confidence | None, test: Table) -> MethodRun:
+def extended(run: MethodRun, confidence: Confidence | None, test: Table) -> MethodRun:
     """The run, its predictions of the test part with their intervals and distances."""
-    return run if known is None else replace(run, prediction=known.extend(run.prediction, test, refuse=False))
+    if confidence is None:
+        return run
+    return replace(run, prediction=confidence.extend(run.prediction, test, refuse=False))

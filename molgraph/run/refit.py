@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,9 @@ import numpy as np
 from molgraph.base.contracts import Method
 from molgraph.base.errors import UnsupportedError
 from molgraph.data.levels import labelled
-from molgraph.data.table import Table, concatenate
-from molgraph.run.baselines import is_graph
+from molgraph.data.table import concatenate
 from molgraph.run.choice import Choice
+from molgraph.run.method import is_graph
 from molgraph.run.prepare import PreparedRun
 from molgraph.run.result import TrainingResult
 from molgraph.train.model import Model
@@ -28,7 +29,7 @@ def check_final(prepared: PreparedRun) -> None:
     Raises:
         UnsupportedError: a method whose rows or targets are not those of the table alone.
     """
-    if any(a is not b for a, b in zip(prepared.own, prepared.parts, strict=True)):
+    if not prepared.one_table:
         words = "all rows of one table are learned from at the end"
         raise UnsupportedError(words, hint="leave out --final, or --unlabelled and --helper")
 
@@ -43,8 +44,8 @@ def refit(result: TrainingResult, prepared: PreparedRun, folder: Path | None) ->
     for model in (result.model, result.baseline, result.floor):
         if model is not None:
             logger.info("training %s on all rows", model.kind)
-            place = folder / "final" if folder is not None and model is result.model else None
-            models[id(model)] = _refitted(model, prepared, place)
+            workdir = folder / "final" if folder is not None and model is result.model else None
+            models[id(model)] = _refitted(model, prepared, workdir)
     return replace(
         result,
         model=models[id(result.model)],
@@ -56,17 +57,16 @@ def refit(result: TrainingResult, prepared: PreparedRun, folder: Path | None) ->
 
 def choice_of(result: TrainingResult, choice: Choice) -> Model:
     """The result's own model that a choice, which is a copy with a note, is of."""
-    known = [model for model in (result.model, result.baseline) if model is not None]
-    return next(model for model in known if model.method is choice.model.method)
+    models = [model for model in (result.model, result.baseline) if model is not None]
+    return next(model for model in models if model.method is choice.model.method)
 
 
-def _refitted(model: Model, prepared: PreparedRun, folder: Path | None) -> Model:
+def _refitted(model: Model, prepared: PreparedRun, workdir: Path | None) -> Model:
     train, valid, test = prepared.parts
     method = type(model.method)(**model.method.get_params())
     stops = method.uses_valid and len(valid) > 0
-    learned = [part for part in ((train, test) if stops else (train, valid, test)) if len(part)]
-    table = _joined(learned)
-    method.fit(table, valid if stops else None, workdir=folder)
+    table = reduce(concatenate, [part for part in ((train, test) if stops else (train, valid, test)) if len(part)])
+    method.fit(table, valid if stops else None, workdir=workdir)
     split, card, n = prepared.split, model.card, int(labelled(table).sum())
     watched = f", and stopped by {int(labelled(valid).sum()):,}" if stops else ""
     source = f"{card.n_test:,} test rows" if card.n_test else "no test rows"
@@ -85,10 +85,3 @@ def _refitted(model: Model, prepared: PreparedRun, folder: Path | None) -> Model
         confidence=None if model.confidence is None else model.confidence.with_molecules(table),
         trained_on=distinct(np.concatenate([prepared.hashes[rows], before])),
     )
-
-
-def _joined(parts: list[Table]) -> Table:
-    first, *others = parts
-    for other in others:
-        first = concatenate(first, other)
-    return first

@@ -26,9 +26,10 @@ from molgraph.evaluate.payoff import Payoff
 from molgraph.evaluate.sides import Gap
 from molgraph.evaluate.tasks import TaskMean, mean_over_tasks
 from molgraph.evaluate.verdict import Verdict, verdict
-from molgraph.run.baselines import TRIVIAL, MethodRun
+from molgraph.run.baselines import TRIVIAL
 from molgraph.run.choice import Choice, choose
 from molgraph.run.cross_validation import CrossValidation
+from molgraph.run.fit import MethodRun
 from molgraph.run.split import labelled_sizes
 from molgraph.train.model import Model
 
@@ -82,11 +83,11 @@ class TrainingResult:
     @property
     def means(self) -> dict[str, list[TaskMean]]:
         """Each method's mean over targets of every metric that several share; of none in a target's own unit."""
-        found = {}
+        means = {}
         for method, part in self._rows.groupby("method", sort=False):
             scores = [Score(str(r.target), str(r.metric), r.value, r.n, r.note) for r in part.itertuples()]
-            found[str(method)] = [m for m in mean_over_tasks(scores) if m.of > 1 and not _has_a_unit(m.metric)]
-        return found
+            means[str(method)] = [m for m in mean_over_tasks(scores) if m.of > 1 and not _has_a_unit(m.metric)]
+        return means
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -94,13 +95,13 @@ class TrainingResult:
         rows = self._rows[self._rows["value"].isna()]
         if len(self.runs) > 1:
             rows = rows[rows["method"] != TRIVIAL]  # a constant has no rank correlation, whatever the rows
-        said = []
+        notes = []
         for (target, note), part in rows.groupby(["target", "note"], sort=False):
-            which = f"{', '.join(part['metric'].unique())} of {', '.join(part['method'].unique())}"
-            said.append(f"{target}: no {which} ({note})")
+            scores = f"{', '.join(part['metric'].unique())} of {', '.join(part['method'].unique())}"
+            notes.append(f"{target}: no {scores} ({note})")
         for method, means in self.means.items():
-            said += [f"{method}: {mean.text()}" for mean in means if 0 < mean.n_tasks < mean.of and method != TRIVIAL]
-        return tuple(said)
+            notes += [f"{method}: {mean.text()}" for mean in means if 0 < mean.n_tasks < mean.of and method != TRIVIAL]
+        return tuple(notes)
 
     @property
     def classes(self) -> pd.DataFrame:
@@ -152,8 +153,8 @@ class TrainingResult:
         """Sentences on the coverage of the model's intervals, of up to five targets."""
         if self.model.coverage is None or len(self.test.row_targets) > MAX_TARGETS:
             return []
-        found = coverage_words(self.coverage, self.model.coverage)
-        return found + calibration_words(self.test, self.runs[0].prediction)
+        sentences = coverage_words(self.coverage, self.model.coverage)
+        return sentences + calibration_words(self.test, self.runs[0].prediction)
 
     @property
     def curves(self) -> pd.DataFrame | None:
@@ -187,14 +188,12 @@ class TrainingResult:
     @property
     def verdict(self) -> str:
         """The verdicts in words, a paragraph a target, and whether a model of pairs used both sides."""
-        if not self.verdicts:
-            if self.cv is not None:
-                return "\n".join(f"{each}." for each in self.cv.sentences(self.model.name))
+        folds = [] if self.cv is None else self.cv.sentences(self.model.name)
+        if not self.verdicts and self.cv is None:
             return "There is no test part, so nothing can be said about how good the model is."
-        told = [f"{v.sentence}. {v.detail}" for v in self.verdicts]
-        told += [f"{sentence}." for sentence in self.reliability]
-        told += [] if self.cv is None else [f"{each}." for each in self.cv.sentences(self.model.name)]
-        return "\n".join([*told, *(f"{each.sentence}." for each in self.gaps)])
+        lines = [f"{v.sentence}. {v.detail}" for v in self.verdicts]
+        sentences = [*self.reliability, *folds, *(gap.sentence for gap in self.gaps)] if self.verdicts else folds
+        return "\n".join([*lines, *(f"{sentence}." for sentence in sentences)])
 
     def report(self, path: str | Path, *, new: Prediction | None = None) -> Path:
         """Write a self-contained HTML page: scores, parity plot, worst errors drawn, learning curves, manifest.
@@ -228,7 +227,7 @@ class TrainingResult:
             "cv": None if self.cv is None else self.cv.section | {"sentences": self.cv.sentences(self.model.name)},
             "notes": [
                 *filter(None, [self.split.leak_sentence, self.model.card.estimate]),
-                *(each.sentence for each in self.gaps),
+                *(gap.sentence for gap in self.gaps),
             ],
         }
 
@@ -259,20 +258,20 @@ class TrainingResult:
 
     def __repr__(self) -> str:
         scores = self.shown.to_string(float_format="{:.3f}".format, na_rep="-")
-        said = [*few_lines(self.classes), *self.notes, self.verdict, *self.table.notes]
-        return "\n".join([f"TrainingResult({self.model!r})", scores, *said])
+        lines = [*few_lines(self.classes), *self.notes, self.verdict, *self.table.notes]
+        return "\n".join([f"TrainingResult({self.model!r})", scores, *lines])
 
     def _repr_html_(self) -> str:
         shown = self.shown
         table = shown.to_html(float_format="{:.3f}".format, na_rep="-", border=0) if shown.size else ""
-        said = (*self.table.notes, *few_lines(self.classes), *self.notes)
-        notes = "".join(f"<p>{escape(note)}</p>" for note in said)
+        notes = (*self.table.notes, *few_lines(self.classes), *self.notes)
+        paragraphs = "".join(f"<p>{escape(note)}</p>" for note in notes)
         rows = ", ".join(f"{n:,} {part}" for part, n in labelled_sizes(self.split, self.table).items())
         about = f"{self.model.kind}, {self.recipe.split.splitter} split ({rows}), {self.seconds:.0f} s"
-        return f"<p>{escape(about)}</p>{table}{notes}<p>{escape(self.verdict)}</p>"
+        return f"<p>{escape(about)}</p>{table}{paragraphs}<p>{escape(self.verdict)}</p>"
 
 
-def _has_a_unit(metric: str) -> bool:
+def _has_a_unit(name: str) -> bool:
     """Whether a metric is an error in its target's own unit, which no other target may share."""
-    known = get_metric(metric)
-    return "regression" in known.kinds and not known.higher_is_better
+    metric = get_metric(name)
+    return "regression" in metric.kinds and not metric.higher_is_better

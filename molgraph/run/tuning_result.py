@@ -16,7 +16,7 @@ from molgraph.base.search_space import Space
 from molgraph.evaluate.latency import Latency, undominated
 from molgraph.evaluate.metrics import get_metric
 from molgraph.evaluate.trials import Trial, best_trial
-from molgraph.run.command import recipe_words
+from molgraph.run.command import command_words
 from molgraph.run.result import TrainingResult
 from molgraph.train.model import Model
 
@@ -47,9 +47,9 @@ class TuningResult:
     @property
     def best(self) -> Trial:
         """The trial with the best score."""
-        found = best_trial(self.measured)
-        assert found is not None  # or there would be no result
-        return found
+        best = best_trial(self.measured)
+        assert best is not None  # or there would be no result
+        return best
 
     @property
     def chosen(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class TuningResult:
     @property
     def sentence(self) -> str:
         """The outcome in words."""
-        first, best, n = self.measured[0], self.best, sum(t.value is not None for t in self.measured)
+        first, best = self.measured[0], self.best
         words = (
             f"The best of {len(self.measured)} trials has {self.metric} {self.sign * (best.value or 0.0):.4g} out of"
         )
@@ -111,10 +111,12 @@ class TuningResult:
         if best is first:
             words += "; it is the first, of the defaults: nothing better was found"
         elif first.value is not None:
-            won = sum(a < b for a, b in zip(best.folds, first.folds, strict=True))
-            words += f", the defaults {self.sign * first.value:.4g}; it is better on {won} of {self.folds} folds"
-        lost = len(self.measured) - n
-        return words + (f"; {lost} trials have no score." if lost > 1 else "; 1 trial has no score." if lost else ".")
+            wins = sum(a < b for a, b in zip(best.folds, first.folds, strict=True))
+            words += f", the defaults {self.sign * first.value:.4g}; it is better on {wins} of {self.folds} folds"
+        failures = sum(trial.value is None for trial in self.measured)
+        if failures > 1:
+            return f"{words}; {failures} trials have no score."
+        return f"{words}; 1 trial has no score." if failures else f"{words}."
 
     @property
     def note(self) -> str:
@@ -125,7 +127,7 @@ class TuningResult:
     @property
     def command(self) -> str:
         """The command that trains with the best parameters, without a search."""
-        return shlex.join(recipe_words(self.recipe))
+        return shlex.join(command_words(self.recipe))
 
     def predict(self, data: Any, **columns: Any) -> Prediction:
         """Predict molecules with the model (see ``Model.predict``)."""

@@ -15,8 +15,9 @@ from molgraph.base.recipe_keys import GRADIENT_DESCENT
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.data.read import read_table
-from molgraph.run.baselines import method_of, run_methods
-from molgraph.run.config import recipe_of
+from molgraph.run.config import config_of
+from molgraph.run.fit import run_methods
+from molgraph.run.method import method_of
 from molgraph.train.make_method import make_method
 from molgraph.trust.wrapper import Wrapper
 from tests.tiny import SMALL, series
@@ -24,7 +25,7 @@ from tests.tiny import SMALL, series
 
 def test_the_baseline_learns_on_the_same_terms() -> None:
     given = {"threads": 1, "seed": 7, "class_weights": {"0": 2.0}, "epochs": 1}
-    plan = recipe_of(None, {"threads": 1, "seed": 7, "epochs": 1}).override("class_weights={0=2.0}")
+    plan = config_of(None, {"threads": 1, "seed": 7, "epochs": 1}).override("class_weights={0=2.0}")
     method = method_of(plan)
     parts = [series(24), series(8, 30), series(8, 40)]
     trained = run_methods(plan, method, parts, None)
@@ -38,9 +39,9 @@ def test_the_baseline_learns_on_the_same_terms() -> None:
 
 def test_options_that_a_method_does_not_have_are_said(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "molgraph"):
-        method_of(recipe_of(None, {"model": "random_forest"}))
+        method_of(config_of(None, {"model": "random_forest"}))
         assert not caplog.records
-        method_of(recipe_of(None, {"model": "random_forest", "epochs": 3, "patience": 2}))
+        method_of(config_of(None, {"model": "random_forest", "epochs": 3, "patience": 2}))
     (record,) = caplog.records
     assert record.getMessage() == "random_forest has no epochs and no patience: not used"
 
@@ -77,7 +78,7 @@ def test_a_method_of_gradient_descent_is_one(name: str) -> None:
 
 def test_the_default_step_size_given_to_a_booster_is_answered_too(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "molgraph"):
-        method = method_of(recipe_of(None, {"model": "xgboost"}).override("learning_rate=0.001"))
+        method = method_of(config_of(None, {"model": "xgboost"}).override("learning_rate=0.001"))
     assert method.get_params()["learning_rate"] == 0.05
     (record,) = caplog.records
     assert "learning_rate=0.001 is not used; set its own one with -s params.learning_rate=0.001" in record.getMessage()
@@ -141,11 +142,11 @@ def test_feature_columns_that_a_method_does_not_read_are_refused_and_never_asked
 def test_the_runs_options_reach_what_a_wrapper_wraps(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "molgraph"):
         params = {"n": 2, "params": {"d_hidden": 4, "batch_size": 8}}
-        method = method_of(recipe_of(None, {"model": "ensemble", "epochs": 1, "batch_size": 4, "params": params}))
+        method = method_of(config_of(None, {"model": "ensemble", "epochs": 1, "batch_size": 4, "params": params}))
         assert [(m.epochs, m.batch_size) for m in method.members] == [(1, 8)] * 2 and not caplog.messages
-        plain = recipe_of(None, {"model": "ensemble", "baseline": False})
+        plain = config_of(None, {"model": "ensemble", "baseline": False})
         run_methods(plain, method, [series(24), series(8, 30), series(8, 40)], None)
         assert "training ensemble of 2 dmpnn" in caplog.messages
         caplog.clear()
-        method_of(recipe_of(None, {"model": "ensemble(random_forest)", "epochs": 3}))
+        method_of(config_of(None, {"model": "ensemble(random_forest)", "epochs": 3}))
         assert len(caplog.messages) == 1 and "epochs" in caplog.messages[0]

@@ -91,7 +91,7 @@ def test_the_usual_model_reads_descriptors_of_molecules_unless_told_otherwise(
     charges = {"q": Packed.of([[0.1 * n] * n for n in range(2, 22)])}
     alkanes = make_table(["C" * n for n in range(2, 22)], targets=(Target("q", level="atom"),), packed=charges)
     assert learnt(alkanes) == [0], "a value for each atom"
-    monkeypatch.setattr("molgraph.run.baselines.MOST_DESCRIBED", 39)
+    monkeypatch.setattr("molgraph.run.descriptors.MOST_DESCRIBED", 39)
     assert learnt() == [0]
 
 

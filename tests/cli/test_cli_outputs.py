@@ -20,7 +20,7 @@ from molgraph.base.run_config import RunConfig
 from molgraph.cli.main import app
 from molgraph.cli.options import check_writable
 from molgraph.run.result import TrainingResult
-from molgraph.run.rows import read_for_training
+from molgraph.run.rows import read_rows
 from molgraph.train.make_method import make_method
 
 TEXT = "smiles,y\n" + "".join(f"{'C' * n}O,{n % 7 + n / 10}\n" for n in range(1, 31))
@@ -151,11 +151,11 @@ def test_a_model_is_not_written_over_unasked(folder: Path) -> None:
 
 
 def test_an_error_before_the_first_step_leaves_no_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(plan: RunConfig, method: object, parts: object, work: Path, unlabelled: object) -> None:
+    def refuse(config: RunConfig, method: object, parts: object, work: Path, unlabelled: object) -> None:
         assert work.is_dir()
         raise DataError("nothing to learn")
 
-    monkeypatch.setattr("molgraph.api.training.run_methods", refuse)
+    monkeypatch.setattr("molgraph.run.learn.run_methods", refuse)
     assert call(folder, "train", "a.csv", *MEAN)[0] == 3
     assert not list(folder.glob("model.mgm*"))
     kept = folder / "model.mgm.work" / ("0" * 16) / "training.ckpt"  # another run's, which goes on from it
@@ -208,7 +208,7 @@ def test_many_targets_are_told_in_one_line(caplog: pytest.LogCaptureFixture) -> 
     frame = {"smiles": ["C", "CC", "CCC"] * 4} | {f"t{i}": [0.5, 1.5, 2.5] * 4 for i in range(700)}
     names = [name for name in frame if name != "smiles"]
     with caplog.at_level(logging.INFO, "molgraph"):
-        read_for_training(frame, RunConfig().override(f"targets={','.join(names)}"), make_method("mean"))
+        read_rows(frame, RunConfig().override(f"targets={','.join(names)}"), make_method("mean"))
     assert caplog.messages[-1].endswith("t4 (regression) and 695 more")
 
 
