@@ -64,7 +64,7 @@ def train(
         ['ok', 'unreadable']
     """
     started = time.perf_counter()
-    config = train_config(recipe, options, data, test, unlabelled, params)
+    config = train_config(recipe, options, params, data, test, unlabelled)
     return learn(prepare(config, data, test=test, unlabelled=unlabelled), workdir, started)
 
 

@@ -10,17 +10,15 @@ from typing import Any
 from molgraph.base.durations import seconds_of
 from molgraph.base.errors import BadValueError, UnusedSettingError
 from molgraph.base.options import takes
-from molgraph.base.recipe_keys import KEYWORDS
+from molgraph.base.recipe_keys import TUNE_KEYWORDS
 from molgraph.base.run_config import RunConfig
 from molgraph.evaluate.latency import WEIGHT, Latency
 from molgraph.run.config import train_config
 from molgraph.run.tuning import tune_run
 from molgraph.run.tuning_result import TuningResult
 
-NOT_TUNED = ("budget", "unlabelled", "helpers", "compare", "test")
 
-
-@takes({name: keyword for name, keyword in KEYWORDS.items() if name not in NOT_TUNED})
+@takes({name: keyword for name, keyword in TUNE_KEYWORDS.items() if name != "test"})
 def tune(
     data: Any = None,
     *,
@@ -73,6 +71,6 @@ def tune(
     speed = None if latency is None else Latency.read(latency, latency_weight)
     if speed is None and latency_weight != WEIGHT:
         raise UnusedSettingError("a weight of the latency, and no latency", hint="name one: --latency 5000/s")
-    config = train_config(recipe, options, data, test, None, params)
+    config = train_config(recipe, options, params, data, test, None)
     search: dict[str, Any] = {"trials": trials, "seconds": seconds, "folds": folds, "latency": speed}
     return tune_run(config, data, test, **search, workdir=workdir, started=started)

@@ -266,8 +266,10 @@ KEYWORDS: dict[str, Keyword] = {
     if key in keywords(SECTIONS[section])
 }
 
-#: those of fine-tuning, whose encoder's file says the model
+#: those of fine-tuning, whose encoder's file says the model, and of tuning, whose trials read labelled rows alone
 FINETUNE_KEYWORDS: dict[str, Keyword] = {name: each for name, each in KEYWORDS.items() if name not in ("init", "model")}
+_UNTUNED = ("budget", "unlabelled", "helpers", "compare")
+TUNE_KEYWORDS: dict[str, Keyword] = {name: each for name, each in KEYWORDS.items() if name not in _UNTUNED}
 
 #: those of them that pretraining has; targets are its tasks where it has any
 _PRETRAIN = ["targets", "smiles", "sequence", "geometry", "reaction", "inputs", "id", "on_error", "standardise"]

@@ -12,7 +12,7 @@ from molgraph.base.errors import UnknownNameError
 from molgraph.base.recipe_keys import GENERATOR_KEYWORDS
 from molgraph.cli.options import Device, Threads, argument, check_whole, check_writable, option, out_option
 from molgraph.cli.pretrain import learn_corpus
-from molgraph.cli.recipe_options import Assignments, RecipeFile, given, output, takes_recipe
+from molgraph.cli.recipe_options import Assignments, RecipeFile, output, recipe_values, takes_recipe
 
 FORMATS = (".csv", ".smi")
 
@@ -47,7 +47,8 @@ def train_generator(
     from molgraph.cli.show import command
     from molgraph.run.generator import generator_config
 
-    config = generator_config(recipe, given(GENERATOR_KEYWORDS, {"path": corpus, **options})).override(*set_ or [])
+    values = recipe_values(GENERATOR_KEYWORDS, {"path": corpus, **options})
+    config = generator_config(recipe, values).override(*set_ or [])
     out, _ = learn_corpus("train_generator", config, recipe, out, Path("generator.mgm"))
     command(["molgraph", "generate", out, "-n", "1000", "-o", "new.csv"], err=True)
 

@@ -10,7 +10,7 @@ from molgraph.base.printable import count
 from molgraph.base.recipe_keys import PRETRAIN_KEYWORDS
 from molgraph.base.run_config import RunConfig
 from molgraph.cli.options import argument, check_writable
-from molgraph.cli.recipe_options import Assignments, RecipeFile, given, output, takes_recipe
+from molgraph.cli.recipe_options import Assignments, RecipeFile, output, recipe_values, takes_recipe
 from molgraph.cli.train import ending, model_file, more_commands, resumable, save
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def pretrain(
     from molgraph.cli.show import command
     from molgraph.run.corpus import pretraining_config
 
-    config = pretraining_config(recipe, given(PRETRAIN_KEYWORDS, {"path": data, **options})).override(*set_ or [])
+    values = recipe_values(PRETRAIN_KEYWORDS, {"path": data, **options})
+    config = pretraining_config(recipe, values).override(*set_ or [])
     out, model = learn_corpus("pretrain", config, recipe, out, Path("encoder.mgm"))
     graphs, suffix = "graph" in dict(model.columns_read), ending(model, config)  # no file has graphs
     labelled = [config.data.path] if graphs else [f"assay.{suffix}", "--target", "Y"]

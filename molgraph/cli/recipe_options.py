@@ -36,34 +36,34 @@ Assignments: TypeAlias = Annotated[
 
 def takes_recipe(known: Mapping[str, Keyword]) -> Callable[[F], F]:
     """Give a verb that ends in ``**options`` an option for each keyword of a recipe."""
-    return takes({name: _shell(name, each) for name, each in known.items()}, plain=False)
+    return takes({name: _shell(name, keyword) for name, keyword in known.items()}, plain=False)
 
 
-def given(known: Mapping[str, Keyword], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that were given, as a recipe takes them."""
-    found = {name: value for name, value in options.items() if value is not None and value != []}
-    for name, value in found.items():
+def recipe_values(known: Mapping[str, Keyword], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the options that were used, as a recipe takes them."""
+    values = {name: value for name, value in options.items() if value is not None and value != []}
+    for name, value in values.items():
         if name == SHARES:
-            found[name] = numbers(f"--{name}", value)
+            values[name] = numbers(f"--{name}", value)
         elif isinstance(value, list):
             one = len(value) == 1 and str in plain_types(known[name].hint)
-            found[name] = value[0] if one else tuple(value)
-    return found
+            values[name] = value[0] if one else tuple(value)
+    return values
 
 
 def _shell(name: str, keyword: Keyword) -> Keyword:
     types = plain_types(keyword.hint)
-    words = str in types and types & {int, float}  # a number or a word, as 10 or auto: the recipe reads it
-    kind = str if words else next(t for t in (bool, list, int, float, str) if t in types)
+    mixed = str in types and types & {int, float}  # a number or a word, as 10 or auto: the recipe reads it
+    kind = str if mixed else next(t for t in (bool, list, int, float, str) if t in types)
     panel = "Columns" if name in DataSection.model_fields else "Learning"
-    option, told = keyword.option, _told(keyword.default)
-    made = _option(panel, *option.flags, metavar=option.metavar, help=option.help, default=told)
+    option, default = keyword.option, _default_text(keyword.default)
+    parameter = _option(panel, *option.flags, metavar=option.metavar, help=option.help, default=default)
     value: Any = list[str] if kind is list else kind
-    return replace(keyword, hint=Annotated[value | None, made], default=None)
+    return replace(keyword, hint=Annotated[value | None, parameter], default=None)
 
 
-def _told(default: Any) -> str:
-    """A default as the help tells it; empty where nothing is the default."""
+def _default_text(default: Any) -> str:
+    """A default as the help shows it; empty where nothing is the default."""
     if default is True:
         return "on"
     if isinstance(default, tuple):

@@ -19,7 +19,7 @@ from molgraph.base.locks import Claims
 from molgraph.base.paths import check_names_file, storage_error
 from molgraph.base.recipe_keys import KEYWORDS
 from molgraph.cli.options import argument, check_word, check_writable
-from molgraph.cli.recipe_options import Assignments, RecipeFile, given, output, takes_recipe
+from molgraph.cli.recipe_options import Assignments, RecipeFile, output, recipe_values, takes_recipe
 
 if TYPE_CHECKING:
     from molgraph.base.run_config import RunConfig
@@ -92,7 +92,7 @@ def train(
     """
     from molgraph.cli.show import show_result
 
-    values = given(KEYWORDS, {"path": data, **options})
+    values = recipe_values(KEYWORDS, {"path": data, **options})
     config, out = check_outputs(values, recipe, set_, out, keep, report, save_recipe)
     result, written = learn(config, out, keep)
     show_result(result, keep)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from molgraph.base.errors import BadValueError
-from molgraph.base.recipe_keys import KEYWORDS
+from molgraph.base.recipe_keys import TUNE_KEYWORDS
 from molgraph.cli.options import check_whole, option
-from molgraph.cli.recipe_options import Assignments, RecipeFile, given, takes_recipe
+from molgraph.cli.recipe_options import Assignments, RecipeFile, recipe_values, takes_recipe
 from molgraph.cli.train import (
     Data,
     Keep,
@@ -21,10 +21,9 @@ from molgraph.cli.train import (
 )
 
 SHOWN = 10  # trials that are printed
-LEFT_OUT = ("budget", "unlabelled", "helpers", "compare")  # what trials on labelled rows alone do not read
 
 
-@takes_recipe({name: each for name, each in KEYWORDS.items() if name not in LEFT_OUT})
+@takes_recipe(TUNE_KEYWORDS)
 def tune(
     data: Data = None,
     *,
@@ -73,7 +72,7 @@ def tune(
         raise BadValueError(f"--folds is {folds}, expected 2 or more", hint="as in --folds 3")
     if budget is not None:
         seconds_of(budget)
-    values = given(KEYWORDS, {"path": data, **options})
+    values = recipe_values(TUNE_KEYWORDS, {"path": data, **options})
     config, out = check_outputs(values, recipe, set_, out, keep, report, save_recipe)
     with resumable(out) as workdir:
         speed = {"latency": latency, "latency_weight": latency_weight}

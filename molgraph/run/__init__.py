@@ -1,1 +1,10 @@
-"""A training run: what it decides (rows, split, baselines, descriptors, objective), in the order of ``prepare``."""
+"""A training run, a file for each of its decisions, in the order in which ``train`` takes them.
+
+``config`` merges recipe and keywords, ``start`` reads the file to start from, ``method`` (with ``conformers``) makes
+the model, ``objective`` chooses what it minimises; ``rows`` (with ``target_notes``, ``unlabelled``, ``helpers``) reads
+the table, ``descriptors`` adds RDKit's, ``split`` divides the rows: ``prepare`` does all of these. ``baselines`` names
+what is trained beside it, ``fit`` trains, ``cross_validation`` and ``refit`` train again, ``model`` makes the models of
+a ``result``, ``choice`` prefers one of them: ``learn`` does these. ``tuning`` searches hyper-parameters between the
+two, ``command`` writes its best ones; ``corpus`` and ``generator`` are the runs of ``pretrain`` and
+``train_generator``.
+"""

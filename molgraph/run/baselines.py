@@ -60,18 +60,14 @@ def scratch_for(config: RunConfig, method: Method, parts: Sequence[Table]) -> Me
 
 def check_keep(config: RunConfig, keep: str) -> None:
     """Refuse before the training what could not be kept after it."""
-    name, data = config.model.name, config.data
+    name, params, data = config.model.name, config.model.params, config.data
     several = data.sequence or (not isinstance(data.smiles, str | None) and len(data.smiles) > 1)
     if keep == "baseline" and (several or data.geometry or data.reaction):
         kind = "pairs" if several else "geometries" if data.geometry else "reactions"
         raise ConflictError(f"there is no baseline to keep: {kind} have none", hint="leave out --keep baseline")
-    if keep == "baseline" and not (config.training.baseline and _has_forest(config)):
+    if keep == "baseline" and not (config.training.baseline and issubclass(core_class(name, params), GraphMethod)):
         reason = f"{name} has none" if config.training.baseline else "--no-baseline trains none"
         raise ConflictError(f"there is no baseline to keep: {reason}", hint=f"train it alone: --model {BASELINE}")
     if keep == "best" and config.split.fractions[1] == 0 and get("split", split_name(config)).uses_fractions:
         hint = "give it a share, as in --fractions 0.8,0.1,0.1"
         raise ConflictError("--keep best chooses by the validation part, and the fractions leave none", hint=hint)
-
-
-def _has_forest(config: RunConfig) -> bool:
-    return issubclass(core_class(config.model.name, config.model.params), GraphMethod)

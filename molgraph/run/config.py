@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from molgraph.base.errors import ConflictError, UnsupportedError
 from molgraph.base.options import Keyword, fill, optional
@@ -18,17 +18,13 @@ from molgraph.chem.standardise import preset
 from molgraph.data.cards import card
 from molgraph.run.start import as_its_start, with_model_of_start
 
+Recipe: TypeAlias = RunConfig | str | Path | None  #: None: the defaults
 TABLES = ("test", "unlabelled")  # a path, which a recipe can name, or a frame
 TRAIN_KEYWORDS = {name: keyword for name, keyword in KEYWORDS.items() if name not in TABLES}
 
 
 def train_config(
-    recipe: RunConfig | str | Path | None,
-    options: Mapping[str, Any],
-    data: Any,
-    test: Any,
-    unlabelled: Any,
-    params: Mapping[str, Any] | None,
+    recipe: Recipe, options: Mapping[str, Any], params: Mapping[str, Any] | None, data: Any, test: Any, unlabelled: Any
 ) -> RunConfig:
     """The configuration that the arguments of ``train`` ask for; its start decides what they leave open."""
     values = fill(optional(TRAIN_KEYWORDS), options) | {"params": params}
@@ -53,7 +49,7 @@ def corpus_values(
     return {name: value for name, value in values.items() if value is not None}
 
 
-def config_of(recipe: RunConfig | str | Path | None, values: Mapping[str, Any]) -> RunConfig:
+def config_of(recipe: Recipe, values: Mapping[str, Any]) -> RunConfig:
     """A recipe's configuration with keywords of ``train`` laid over it."""
     base = recipe if isinstance(recipe, RunConfig) else RunConfig() if recipe is None else RunConfig.from_toml(recipe)
     sections = base.model_dump(exclude_unset=True)

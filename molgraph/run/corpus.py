@@ -22,7 +22,7 @@ from molgraph.data.splits import Split, split_table
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
 from molgraph.generate.network_generator import NetworkGenerator
-from molgraph.run.config import check_config, config_of
+from molgraph.run.config import Recipe, check_config, config_of
 from molgraph.run.learn import run_folder
 from molgraph.run.method import method_of
 from molgraph.run.rows import check_reads, check_source, chosen_columns, entity_columns, read_rows
@@ -36,7 +36,7 @@ EARLY = "early.mgm"  # in the working folder
 logger = logging.getLogger("molgraph")
 
 
-def pretraining_config(recipe: RunConfig | str | Path | None, values: Mapping[str, Any]) -> RunConfig:
+def pretraining_config(recipe: Recipe, values: Mapping[str, Any]) -> RunConfig:
     """The configuration of a pretraining; what it does not say is as pretraining has it."""
     base = config_of(recipe, {})
     objective = {} if "objective" in base.training.model_fields_set else {"objective": PRETRAIN_OBJECTIVE}

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from molgraph.data.table import OK, Table
 from molgraph.run.baselines import SCRATCH, baseline_method, baselines_for, controls_for, scratch_for
 from molgraph.train.one_side import method_alone
 
+Parts: TypeAlias = Sequence[Table]  #: train, valid and test
 logger = logging.getLogger("molgraph")
 
 
@@ -31,11 +33,7 @@ class MethodRun:
 
 
 def run_methods(
-    config: RunConfig,
-    method: Method,
-    parts: Sequence[Table],
-    folder: Path | None,
-    method_parts: Sequence[Table] | None = None,
+    config: RunConfig, method: Method, parts: Parts, folder: Path | None, method_parts: Parts | None = None
 ) -> list[MethodRun]:
     """Fit a method and its baselines one after the other, and predict the test part with each.
 
@@ -54,7 +52,7 @@ def run_methods(
     return runs
 
 
-def _fit(name: str, method: Method, parts: Sequence[Table], folder: Path | None) -> MethodRun:
+def _fit(name: str, method: Method, parts: Parts, folder: Path | None) -> MethodRun:
     logger.info("training %s", method.title if method.members else name)
     start, ((train, valid, test), note) = time.perf_counter(), _learnable(method, parts)
     method.fit(train, valid if len(valid) else None, workdir=folder)
@@ -64,7 +62,7 @@ def _fit(name: str, method: Method, parts: Sequence[Table], folder: Path | None)
     return MethodRun(name, method, method.predict(test), seconds)
 
 
-def _learnable(method: Method, parts: Sequence[Table]) -> tuple[Sequence[Table], tuple[str, ...]]:
+def _learnable(method: Method, parts: Parts) -> tuple[Parts, tuple[str, ...]]:
     """Train, valid and test part without the limits that a baseline cannot learn, and a note on those left out.
 
     A method that was asked for and cannot learn them was refused before (``run.objective``).

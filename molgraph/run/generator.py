@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from molgraph.base.contracts import Generator
@@ -13,7 +12,7 @@ from molgraph.base.parameters import check_params
 from molgraph.base.recipe_keys import DEFAULTS, GENERATOR_KEYWORDS
 from molgraph.base.registry import get
 from molgraph.base.run_config import RunConfig
-from molgraph.run.config import config_of
+from molgraph.run.config import Recipe, config_of
 from molgraph.run.corpus import corpus_split
 from molgraph.run.method import known_options
 from molgraph.run.start import start_of
@@ -21,7 +20,7 @@ from molgraph.run.start import start_of
 logger = logging.getLogger("molgraph")
 
 
-def generator_config(recipe: RunConfig | str | Path | None, values: Mapping[str, Any]) -> RunConfig:
+def generator_config(recipe: Recipe, values: Mapping[str, Any]) -> RunConfig:
     """The configuration of a generator; keys that it does not name are as generators have them."""
     base = config_of(recipe, {})
     model = {} if "name" in base.model.model_fields_set else {"model": GENERATOR_KEYWORDS["model"].default}

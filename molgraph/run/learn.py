@@ -41,20 +41,17 @@ def learn(prepared: PreparedRun, workdir: str | Path | None, started: float) -> 
     comparisons = compare(prepared, runs) if len(test) else ()
     notes = [comparison.sentence for comparison in comparisons]
     notes += [] if folds is None else folds.sentences(config.model.name)
-    confidence = {
-        run.name: confidence_of(run, train, valid, private=config.data.private)
-        for run in runs
-        if run.name in (config.model.name, BASELINE)
-    }
-    models = {
-        run.name: model_of(run, prepared, scores, notes if run is runs[0] else (), confidence.get(run.name))
-        for run in runs
-    }
+    models, tested = {}, []
+    for run in runs:
+        judged = run.name in (config.model.name, BASELINE)
+        confidence = confidence_of(run, train, valid, private=config.data.private) if judged else None
+        models[run.name] = model_of(run, prepared, scores, notes if run is runs[0] else (), confidence)
+        tested.append(extended(run, confidence, test))
     result = TrainingResult(
         model=models[config.model.name],
         baseline=models[BASELINE] if BASELINE in baselines_for(config, method, table) else None,
         floor=models[TRIVIAL],
-        runs=tuple(extended(run, confidence.get(run.name), test) for run in runs),
+        runs=tuple(tested),
         score_rows=scores,
         gaps=comparisons,
         split=prepared.split,
