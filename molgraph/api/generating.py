@@ -109,8 +109,8 @@ def generate(
         UsageError: the model is no generator, or a value that is impossible.
     """
     running: dict[str, Any] = {"temperature": temperature, "device": device, "threads": threads}
-    how: dict[str, Any] = {"seed": seed, "scaffold": scaffold, "want": want, "distinct": distinct}
-    return Generated.joined([*generate_pieces(model, n, **how, **running)])
+    settings: dict[str, Any] = {"seed": seed, "scaffold": scaffold, "want": want, "distinct": distinct}
+    return Generated.joined([*generate_pieces(model, n, **settings, **running)])
 
 
 def generate_pieces(
