@@ -29,7 +29,7 @@ PRETRAIN: dict[str, dict[str, Any]] = {  # the recipe of encoder-descriptors, wi
     "as it ships": {},
     "width 600": {"d_hidden": 600},
     "depth 5": {"depth": 5},
-    "descriptors alone": {"objective.bits": 0},
+    "descriptors alone": {"objective.counts": 0.0},
     "readout norm": {"readout": "norm"},
 }
 FINETUNE: dict[str, dict[str, Any]] = {
