@@ -30,7 +30,7 @@ PRETRAIN: dict[str, dict[str, Any]] = {  # the recipe of encoder-descriptors, wi
     "width 600": {"d_hidden": 600},
     "depth 5": {"depth": 5},
     "descriptors alone": {"objective.counts": 0.0},
-    "readout norm": {"readout": "norm"},
+    "dropout": {"dropout": 0.1},
 }
 FINETUNE: dict[str, dict[str, Any]] = {
     "lp-ft": {"callback": "lp-ft"},
