@@ -56,6 +56,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.optimising import optimise
     from molgraph.api.prediction import embed, forces, load, predict_file
     from molgraph.api.pretraining import pretrain
+    from molgraph.api.ranking import rank
     from molgraph.api.searching import nearest
     from molgraph.api.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
     from molgraph.api.training import finetune, train
@@ -109,6 +110,7 @@ __all__ = [
     "optimise",
     "predict_file",
     "pretrain",
+    "rank",
     "read_table",
     "register",
     "serve",

@@ -33,6 +33,7 @@ _HOMES = {
     "molgraph.serve.serve": ("serve",),
     "molgraph.api.generating": ("generate", "train_generator"),
     "molgraph.api.latent_space": ("decode", "encode", "interpolate", "neighbours"),
+    "molgraph.api.ranking": ("rank",),
     "molgraph.api.searching": ("nearest",),
     "molgraph.api.optimising": ("optimise",),
     "molgraph.api.judging": ("judge_generation", "temperature_sweep"),

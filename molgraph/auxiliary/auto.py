@@ -17,7 +17,7 @@ import pandas as pd
 
 from molgraph.auxiliary.selection.out_of_fold import Clock, try_candidate
 from molgraph.auxiliary.selection.portfolio import Candidate, candidates_for
-from molgraph.auxiliary.selection.trials import mean_of, trial_table, trial_words, weights_of
+from molgraph.auxiliary.selection.trials import mean_of, meeting_limits, trial_table, trial_words, weights_of
 from molgraph.auxiliary.targets import checked, described, whole
 from molgraph.base import progress, registry
 from molgraph.base.contracts import Method, Prediction, State
@@ -30,6 +30,7 @@ from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.data.labels import Labels, check_targets
 from molgraph.data.levels import level_of
+from molgraph.data.limits import limits_as_values
 from molgraph.data.splits import Split, kfold
 from molgraph.data.table import Table, concatenate
 from molgraph.data.target_json import notes_of, restore_unlearned, targets_from_json
@@ -61,7 +62,9 @@ class Auto(Method):
     pretrained encoder fine-tuned: each is fitted on every fold's training part and predicts the fold that was left
     out. Weights are found on these predictions (Caruana et al. 2004), for each target apart; a method that is kept
     predicts by the mean of its folds' models. ``trials`` lists what was tried, its error out of fold, its seconds and
-    its weight, or why it was left out. Rows of the validation part are learnt from too.
+    its weight, or why it was left out. Rows of the validation part are learnt from too. Labels that are limits, such as
+    >8, are learnt as such by XGBoost, Gaussian processes and networks, as values by the others, and cost a prediction
+    nothing that satisfies them.
 
     Use it where the best prediction is worth minutes of training. Known limits: it predicts as slowly as all that
     are kept together; the error in ``trials`` of the ensemble is of the rows that chose its weights.
@@ -85,6 +88,7 @@ class Auto(Method):
 
     name = "auto"
     uses_valid = True
+    learns_limits = True
     follows_split = True
     small = MappingProxyType({"methods": ("linear",), "folds": 2, "split": RANDOM})
 
@@ -115,10 +119,11 @@ class Auto(Method):
             idle = [target.name in labels.unlearned for target in table.row_targets]
             table = replace(table, y=np.where(idle, np.nan, table.y))
         labels = Labels(check_targets(table).y, labels.unlearned)
-        targets = table.row_targets
+        targets, values = table.row_targets, limits_as_values(table)
+        y: np.ndarray = labels.y if values.y is None else np.where(table.limited, values.y, labels.y)
         candidates, left = candidates_for(table, self.methods)
-        if int(np.isfinite(labels.y).any(axis=1)[table.ok].sum()) < FEWEST:
-            return self._alone(candidates[0], table, labels)
+        if int(np.isfinite(y).any(axis=1)[table.ok].sum()) < FEWEST:
+            return self._alone(candidates[0], values, labels)
         splits = self._splits(table)
         trials, networks = [], sum(each.network for each in candidates)
         folder = None if workdir is None else Path(workdir) / "auto"
@@ -131,8 +136,11 @@ class Auto(Method):
                 share = NETWORK_SHARE / networks if candidate.network and networks > 1 else NETWORK_SHARE
                 networks -= candidate.network
                 own = None if folder is None else folder / hashlib.sha256(candidate.spec.encode()).hexdigest()[:12]
-                trial = try_candidate(candidate, table, splits, clock, share, self.seed, settings, own)
-                logger.info("auto: %s", trial_words(trial, targets, labels.y))
+                rows = table if candidate.learns_limits else values
+                trial = try_candidate(candidate, rows, splits, clock, share, self.seed, settings, own)
+                if trial.value is not None:
+                    trial.value = meeting_limits(trial.value, table, targets)
+                logger.info("auto: %s", trial_words(trial, targets, y))
                 trials.append(trial)
                 bar.advance()
         tried = [trial for trial in trials if trial.value is not None]
@@ -141,10 +149,10 @@ class Auto(Method):
         if not tried:
             reasons = "; ".join(f"{trial.candidate.name}: {trial.reason}" for trial in trials[:3])
             raise EmptyError(f"none of the {len(trials)} methods could be fitted ({reasons})", hint="see the reasons")
-        weights = weights_of(targets, tried, labels.y)
+        weights = weights_of(targets, tried, y)
         used = [bool(row.any()) for row in weights]
         out_of_fold = mean_of([trial.value for trial in tried if trial.value is not None], weights)
-        self.trials = trial_table(targets, trials, left, tried, weights, out_of_fold, labels.y)
+        self.trials = trial_table(targets, trials, left, tried, weights, out_of_fold, y)
         models = [trial.methods for trial, use in zip(tried, used, strict=True) if use]
         self._fitted = (targets, models, weights[np.array(used)], dict(labels.unlearned))
         prediction = Prediction(table.ids, targets, out_of_fold, table.status, table.reason, unlearned=labels.unlearned)

@@ -188,6 +188,10 @@ def write_frame(found: pd.DataFrame, out: str, words: str) -> None:
         sys.stdout.write(csv_text(found))
     elif ending == ".csv":
         write_whole(out, csv_text(found))
+    elif ending == ".xlsx":
+        from molgraph.base.workbook import frame_bytes
+
+        write_whole(out, frame_bytes(found))
     else:
         import numpy as np
 

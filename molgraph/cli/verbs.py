@@ -28,6 +28,7 @@ VERBS = (
     Verb("pretrain", TRAIN, "Learn an encoder, with or without targets, for train --init.", "pretrain"),
     Verb("finetune", TRAIN, "Train a model that starts from a pretrained encoder.", "finetune"),
     Verb("embed", TRAIN, "Write the vector that a model's encoder makes of each row of a file.", "predict"),
+    Verb("rank", TRAIN, "List what to make first and what to measure, by a model's predictions.", "rank"),
     Verb("nearest", TRAIN, "Find the molecules of a library that are nearest to a query.", "nearest"),
     Verb(
         "conformers",

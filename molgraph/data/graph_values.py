@@ -145,7 +145,8 @@ def numbers_of(value: Any, name: str, shape: tuple[int | str, ...], kind: type[n
         [[0, 1], [1, 0]]
     """
     found, whole = as_array(value), kind is np.int64
-    words = f"{'a ' * (not shape)}{'whole' if whole else 'finite'} number{'s' * bool(shape)}"
+    kind_of_number = "whole" if whole else "finite"
+    words = f"{kind_of_number} numbers" if shape else f"a {kind_of_number} number"
     if found.dtype.kind == "U":
         raise ValueError(f"{name} must be {words}, not {str(found.ravel()[:1].tolist())[1:-1][:60]}")
     asked = tuple(m if isinstance(n, str) else n for n, m in zip(shape, found.shape, strict=False))

@@ -192,4 +192,4 @@ def _fault(target: Target, values: np.ndarray, n_limits: int = 0) -> tuple[str, 
 def _rows(ids: np.ndarray) -> str:
     """``the row of id 7`` or ``the rows of ids 1, 2, 3, 4, 5 and 12 more``; an id may be a row number from 0."""
     words = ", ".join(map(str, ids[:SHOWN])) + (f" and {len(ids) - SHOWN:,} more" if len(ids) > SHOWN else "")
-    return f"the row{'s' * (len(ids) > 1)} of id{'s' * (len(ids) > 1)} {words}"
+    return f"the rows of ids {words}" if len(ids) > 1 else f"the row of id {words}"

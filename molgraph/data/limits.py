@@ -73,6 +73,13 @@ def without_limits(table: Table) -> Table:
     return table if table.limits is None else replace(table, limits=None)
 
 
+def limits_as_values(table: Table) -> Table:
+    """The table with each limit as a measured value: its finite end, or the middle of two."""
+    if table.limits is None or table.y is None:
+        return table
+    return replace(table, y=np.where(table.limited, middle_of(table.limits), table.y), limits=None)
+
+
 def middle_of(limits: np.ndarray) -> np.ndarray:
     """float64 [...]: the finite end of limits [..., 2], or the middle of two; NaN where there is no limit.
 

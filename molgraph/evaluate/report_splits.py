@@ -10,6 +10,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from molgraph.base.printable import count
 from molgraph.data.splits.split import PARTS
 from molgraph.evaluate.report_style import COLOURS, INK, SOFT, STYLE, drawn, render, save, short
 from molgraph.evaluate.split_summary import FAR, NEAR, SHIFTED, Shift, SplitXray
@@ -89,9 +90,9 @@ def _tell(axis: Axes, part: SplitXray) -> None:
     axis.set_axis_off()
     sizes = " / ".join(f"{part.split.sizes[name]:,}" for name in PARTS)
     groups = "" if part.split.groups is None else f" \N{MIDDLE DOT} {part.split.groups:,} groups"
-    faults = [f"{part.leaking:,} tested row{'s leak' if part.leaking > 1 else ' leaks'}"] if part.leaking else []
+    faults = [f"{count(part.leaking, 'tested row')} in training"] if part.leaking else []
     lost = len(part.one_class.get("test", []))
-    faults += [f"one class in {lost} target{'s' * (lost > 1)}"] if lost else []
+    faults += [f"one class in {count(lost, 'target')}"] if lost else []
     look: dict[str, Any] = {"va": "top", "transform": axis.transAxes}
     axis.text(0, 0.92, short(part.name, 30), fontweight="bold", **look)
     axis.text(0, 0.62, sizes + groups, **_SMALL, **look)

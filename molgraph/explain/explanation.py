@@ -92,7 +92,7 @@ class Explanation:
         return f'<!doctype html><meta charset="utf-8"><div style="{style}">{figures}{notes}</div>'
 
     def __repr__(self) -> str:
-        head = f"{self.by} of {count(len(self.smiles), 'molecule')}; save('explained.html') draws them"
+        head = f"{self.by} of {count(len(self.smiles), 'molecule')}"
         lines = [head, *(f"  {text}" for text in self.captions[:SHOWN]), *["  ..."] * (len(self.captions) > SHOWN)]
         return printable("\n".join([*lines, *self.notes]))
 

@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
+from molgraph.base.printable import count
 from molgraph.chem.identity import canonical_smiles
 from molgraph.data.standardise import standardise
 from molgraph.data.table import make_table
@@ -101,7 +102,7 @@ class Generated:
         words += f", {self.n_unique:,} unique of those"
         words += "" if self.n_novel is None else f", {self.n_novel:,} novel of those"
         if none := self.n_no_molecule:
-            words += f"; {none:,} that RDKit reads {'is' if none == 1 else 'are'} no molecule{'s' * (none > 1)}"
+            words += f"; {count(none, 'string')} that RDKit reads without a molecule in it"
         if len(self) >= SEEN and self.n_valid < FEW * len(self):
             words += ". Few are valid: train longer, draw at a lower temperature, or write SELFIES (params.tokens)"
         if self.weight is not None:

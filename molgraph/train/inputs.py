@@ -21,6 +21,7 @@ from molgraph.base.errors import (
     nearest,
 )
 from molgraph.base.parts import make_part
+from molgraph.base.printable import count
 from molgraph.data.featuriser import Featuriser
 from molgraph.data.featurize_complex import SERINE
 from molgraph.data.graph_cache import CachedGraphs, graphs_of
@@ -199,8 +200,9 @@ def input_column(table: Table, inputs: Sequence[Input], k: int = 0) -> Entities:
     if len(own) == len(asked):
         return list(own.values())[sum(other.kind == each.kind for other in inputs[:k])]
     have = ", ".join(f"{e.name} ({e.kind})" for e in table.entities) or "none"
-    words = f"column{'s' * (len(asked) > 1)} {', '.join(map(repr, asked))}"
-    raise MissingColumnError(f"the model reads {each.kind} {words}, which the table lacks", hint=f"it has: {have}")
+    names = ", ".join(map(repr, asked))
+    message = f"the table lacks the {each.kind} columns that the model reads: {names}"
+    raise MissingColumnError(message, hint=f"it has: {have}")
 
 
 def named_columns(read: Sequence[tuple[str, str]], given: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -224,8 +226,8 @@ def named_columns(read: Sequence[tuple[str, str]], given: Mapping[str, Any]) -> 
         named = (named,) if isinstance(named, str) else tuple(named)
         if len(named) != len(own):
             raise BadValueError(
-                f"the model reads {len(own)} {kind} column{'s' * (len(own) != 1)}, {len(named)} "
-                f"{'are' if len(named) > 1 else 'is'} named: {', '.join(map(str, named))}",
+                f"the model reads {count(len(own), f'{kind} column')}; the names are {len(named)}: "
+                f"{', '.join(map(str, named))}",
                 hint=f"it was trained on {', '.join(column for _, column in read)}",
             )
         if named != own and set(named) == set(own):

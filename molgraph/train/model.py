@@ -194,7 +194,7 @@ class Model:
         measured = np.flatnonzero(labelled(table) & table.ok)
         hashes = molecule_hashes(standardise(table.take(measured), self.standardiser))
         n = int(np.isin(hashes, self.trained_on).sum())
-        rows = f"{n:,} of {len(measured):,} rows hold{'s' * (n == 1)}"
+        rows = f"{n:,} of {len(measured):,} rows {'holds' if n == 1 else 'hold'}"
         kind = table.entities[0].kind if len(table.entities) == 1 else "pair"
         what = "molecule" if kind == "geometry" else kind
         return f"{rows} a {what} that the model learnt from: these scores flatter it" if n else ""

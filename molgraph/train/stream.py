@@ -56,8 +56,8 @@ class Streamed:
         resumed: rows that an earlier, interrupted run had done.
         seconds: wall time of this run.
         note: why rows that an earlier run had done were not used, where there were such.
-        spread: whether there are columns of the members' spread.
-        coverage: share of measured values that the intervals are made to hold; None without intervals.
+        spread: whether members of an ensemble were apart.
+        coverage: share of measured values that the intervals are made to hold; None where there are none.
         forces: whether the model gives forces too, which are not written.
     """
 
@@ -77,6 +77,7 @@ class Streamed:
         self.rows += counts["rows"]
         self.failed += counts["failed"]
         self.spread = self.spread or counts["spread"]
+        self.coverage = self.coverage or counts["coverage"]
         self.reasons = dict((Counter(self.reasons) + Counter(counts["reasons"])).most_common(_NAMED_REASONS))
 
 
@@ -117,8 +118,8 @@ def predict_stream(
         raise ConflictError(f"{path} is the file that is read", hint="name another output")
     run = repr((__version__, model_hash, chunk_rows, on_error == "drop", keep_columns, columns_of_input))
     forces = isinstance(model, Model) and gives_forces(model.method)
-    result = Streamed(path, coverage=getattr(model, "coverage", None), forces=forces)
-    writing = _Writing(row_format(path), on_error, chunk_rows, keep_columns)
+    result = Streamed(path, forces=forces)
+    writing = _Writing(row_format(path), on_error, chunk_rows, keep_columns, getattr(model, "coverage", None))
     job = _Job(model, source, writing, columns_of_input, run, result, cluster)
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
         _write_straight(job, path)
@@ -143,6 +144,7 @@ class _Writing:
     on_error: OnError
     chunk_rows: int
     keep_columns: bool
+    coverage: float | None
 
 
 @dataclass(frozen=True)
@@ -267,7 +269,10 @@ def _chunk(writing: _Writing, number: int, rows: SourceRows, prediction: Predict
             hint="--on-error keep writes such rows with their reason, --on-error drop leaves them out",
         )
     reasons = dict(Counter(prediction.reason[~ok].tolist()).most_common(_NAMED_REASONS))
-    counts = {"rows": len(ok), "failed": int((~ok).sum()), "reasons": reasons, "spread": prediction.spread is not None}
+    spread = prediction.spread is not None and bool((np.nan_to_num(prediction.spread) > 0).any())
+    given = prediction.interval is not None or any(name.endswith("_set") for name in prediction.extra)
+    coverage = writing.coverage if given else None
+    counts = {"rows": len(ok), "failed": int((~ok).sum()), "reasons": reasons, "spread": spread, "coverage": coverage}
     chosen = np.flatnonzero(ok) if writing.on_error == "drop" else np.arange(len(ok))
     output = arrange(rows, prediction, chosen, keep_columns=writing.keep_columns)
     return writing.format.chunk(output, first=number == 0), counts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from molgraph.auxiliary.auto import Auto
 from molgraph.auxiliary.selection import out_of_fold
 from molgraph.auxiliary.selection.greedy import greedy_weights, row_losses
+from molgraph.auxiliary.selection.trials import meeting_limits
 from molgraph.auxiliary.tabular import feature_cache
 from molgraph.base.contracts import Target
 from molgraph.base.errors import EmptyError
@@ -101,3 +103,21 @@ def test_networks_get_the_epochs_for_which_there_is_time():
     auto = Auto(budget="12s", methods=("dmpnn(d_hidden=8)",), folds=2, split="random", threads=1).fit(series(60))
     assert 15 <= auto.members[0].epochs < 3000, "fewer than the usual 3,000 steps of one batch"
     assert auto.trials.iloc[-1]["seconds"] < 12 * 1.1
+
+
+def test_limits_are_learnt_and_cost_nothing_where_they_are_met():
+    table = series(240)
+    y = table.y[:, 0]
+    cut = np.quantile(y, 0.6)
+    above = y > cut
+    limits = np.full((240, 1, 2), np.nan)
+    limits[above, 0] = cut, np.inf
+    censored = replace(table, y=np.where(above, np.nan, y)[:, None], limits=limits)
+    met = meeting_limits(np.array([cut + 3, cut - 3] * 120)[:, None], censored, censored.row_targets)[:, 0]
+    assert (met[above] <= cut).all() and set(met[~above]) == {cut + 3, cut - 3}
+    how = {"methods": ("linear", "xgboost(n_estimators=40, n_bits=256)"), "folds": 3, "split": "random"}
+    auto = Auto(**how).fit(censored)
+    assert not auto.trials["reason"].any() and np.isfinite(auto.trials["error of pActivity"]).all()
+    dropped = Auto(**how).fit(replace(censored, limits=None))
+    errors = [np.abs(each.predict(table).value[above, 0] - y[above]).mean() for each in (auto, dropped)]
+    assert errors[0] < 0.9 * errors[1]

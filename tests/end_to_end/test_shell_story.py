@@ -191,7 +191,7 @@ def test_header_alone_is_predicted_as_a_header(run, graph_model: Path, tmp_path:
     done = run("predict", graph_model, "in.csv", "-o", "out.csv")
     assert done.returncode == 0, done.stderr
     numbers = "pActivity,pActivity_low,pActivity_high,active,active_set"
-    beside = "domain,distance,nearest,nearest_pActivity,nearest_active,status,reason"
+    beside = "domain,distance,nearest,nearest_id,nearest_pActivity,nearest_active,status,reason"
     assert (tmp_path / "out.csv").read_text() == f"id,smiles,{numbers},{beside}\n"
 
 

@@ -18,7 +18,7 @@ from molgraph.evaluate.report_reliability import reliability_tables
 
 def test_a_report_has_the_users_ids_the_coverage_and_the_error_by_grade(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    table = read_table("dataset:esol").take(np.arange(300))
+    table = read_table("dataset:chembl2321810").take(np.arange(300))
     names = [f"AB-{i:04d}" for i in range(300)]
     frame = pd.DataFrame({"Compound Name": names, "smiles": table.smiles, "y": table.y[:, 0]})
     frame[:200].to_csv("a.csv", index=False)

@@ -89,9 +89,22 @@ def test_predict_gives_interval_grade_and_nearest_molecule(result):
     target = result.model.targets[0].name
     assert frame["distance"][0] == 0 and frame["domain"][0] == "inside" and frame["domain"][1] != "inside"
     row = result.table.take(result.split.train)
+    assert frame["nearest_id"][0] == row.ids[0] and frame["nearest"][0] == known
     assert frame[f"nearest_{target}"][0] == pytest.approx(row.y[0, 0])
     assert (frame[f"{target}_low"] < frame[target]).tolist()[:2] == [True, True]
     assert frame["status"].tolist()[3:] == ["failed", "unreadable"] and "heavy atoms" in frame["reason"][3]
+
+
+def test_chains_that_fingerprints_cannot_tell_apart_are_at_the_edge_and_hydrocarbons_outside():
+    chains = {"smiles": ["C" * n + end for n in range(8, 21) for end in ("", "O", "N")], "y": [*range(39)]}
+    known = molgraph.train(chains, targets=["y"], model="linear", split="random", params={"n_bits": 256})
+    grades = known.predict(["C" * 36, "C" * 36 + "O", "C" * 12]).to_frame()["domain"]
+    assert grades.tolist()[2] == "inside" and "inside" not in grades.tolist()[:2]
+    polar = {name: [cell for i, cell in enumerate(cells) if i % 3] for name, cells in chains.items()}
+    unknown = molgraph.train(polar, targets=["y"], model="linear", split="random", params={"n_bits": 256})
+    frame = unknown.predict(["CCCCCCCCCCCC", "c1ccccc1[C@@H](C)CC", "CCCCCCCCCCCCO", "CCCCl", "C[Si]C"]).to_frame()
+    assert frame["domain"].tolist()[:3] == ["outside", "outside", "inside"]
+    assert not unknown.model.confidence.references.hydrocarbons(["CCCCl", "CC[SiH2]C", "[Co]", "[Cl-]", "C[n+]"]).any()
 
 
 def test_the_file_keeps_all_of_it(result, tmp_path):

@@ -88,6 +88,7 @@ SMALL = {"xgboost": {"params": {"n_estimators": 40, "n_bits": 256, "learning_rat
 SMALL["dmpnn"] = {"epochs": 15, "params": {"d_hidden": 64}, "batch_size": 32}
 
 
+@pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.parametrize("model", SMALL)
 def test_values_beyond_a_limit_are_nearer_than_with_limits_dropped_or_taken_as_values(model: str) -> None:
@@ -98,6 +99,7 @@ def test_values_beyond_a_limit_are_nearer_than_with_limits_dropped_or_taken_as_v
         assert learn < 0.9 * drop and learn < strip
 
 
+@pytest.mark.data
 def test_a_training_counts_limits_scores_them_apart_and_its_file_reads_on(tmp_path: Path) -> None:
     data, _, _ = censored(5, 120)
     made = molgraph.train(
@@ -119,6 +121,7 @@ def test_a_training_counts_limits_scores_them_apart_and_its_file_reads_on(tmp_pa
     assert aft.targets[0].kind == "regression" and np.isfinite(model.predict(["CCO"]).value).all()
 
 
+@pytest.mark.data
 def test_what_cannot_learn_limits_says_so() -> None:
     data, _, _ = censored(6, 60)
     for model, objective in (("random_forest", None), ("gin", "mean-teacher"), ("linear", None)):

@@ -28,6 +28,7 @@ from molgraph.train.optimizers import USUAL_EPOCHS, USUAL_STEPS
 PILOT, PILOT_EPOCHS = 256, (2, 8)  # rows and epochs of a network's two trial fits, which estimate its time
 SIZES = (500, 1000)  # rows of the two trial fits of another method
 SMALL = 4000  # rows up to which its first fold is the trial
+TIGHT, FEW = 240, 200  # unless fewer seconds are left, for more than a few rows
 FEWEST_EPOCHS = 15  # a network that has time for fewer is not tried
 VALID_SHARE = 0.1  # of a fold's training part, for early stopping
 BATCH = 64
@@ -122,6 +123,8 @@ def _fit_folds(
     folder: Path | None,
 ) -> None:
     time_left = clock.left * share
+    if trial.candidate.network and table.limits is not None:
+        settings = {**settings, "objective": "tobit"}
     kept = [None if folder is None else _kept(folder, fold) for fold in range(len(splits))]
     done = [each for each in kept if each is not None]
     extra: dict[str, Any] = {}
@@ -172,9 +175,13 @@ def _planned(
     if seconds <= 0:
         raise TooLongError("no time was left")
     if not candidate.network:
-        if len(rows) > SMALL:
-            small, large = (_seconds(candidate, table, rows, n, seed, settings) for n in SIZES)
-            took = len(splits) * (large + (large - small) / (SIZES[1] - SIZES[0]) * (len(rows) - SIZES[1]))
+        if len(rows) > SMALL or (seconds < TIGHT and len(rows) > FEW):
+            few, more = SIZES if len(rows) > SMALL else (len(rows) // 4, len(rows) // 2)
+            try:
+                small, large = (_seconds(candidate, table, rows, n, seed, settings) for n in (few, more))
+            except MolgraphError:  # a sample of the rows may be of one class: the first fold is the trial
+                return {}
+            took = len(splits) * (large + max(large - small, 0.0) / max(more - few, 1) * (len(rows) - more))
             if took > seconds:
                 raise TooLongError(f"{len(splits)} folds would take about {took:,.0f} s")
         return {}

@@ -36,6 +36,11 @@ class Candidate:
         """Whether it is trained by gradient descent, so that its epochs fit the time."""
         return isinstance(make_method(self.spec), GraphMethod)
 
+    @property
+    def learns_limits(self) -> bool:
+        """Whether it learns labels that are limits, such as >8; a network does by the objective ``tobit``."""
+        return self.network or all(part.learns_limits for part in make_method(self.spec).innermost)
+
 
 PORTFOLIO = (
     Candidate("linear", "linear(features=morgan-counts)"),

@@ -11,6 +11,8 @@ import pandas as pd
 from molgraph.auxiliary.selection.greedy import greedy_weights, score
 from molgraph.auxiliary.selection.out_of_fold import Trial
 from molgraph.base.contracts import Target
+from molgraph.data.limits import middle_of
+from molgraph.data.table import Table
 
 
 def mean_of(values: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:
@@ -28,6 +30,24 @@ def _columns(targets: Sequence[Target]) -> list[slice]:
     """The columns of each target in a prediction's values."""
     ends = np.cumsum([len(target.columns) for target in targets]).tolist()
     return [slice(end - len(target.columns), end) for target, end in zip(targets, ends, strict=True)]
+
+
+def meeting_limits(value: np.ndarray, table: Table, targets: Sequence[Target]) -> np.ndarray:
+    """float64 [n, columns]: predictions that satisfy a label that is a limit equal it, so that their error is 0.
+
+    Args:
+        value: float64 [n, columns of the targets].
+        table: the rows, with their limits.
+        targets: of rows.
+    """
+    if table.limits is None:
+        return value
+    value, ends = value.copy(), middle_of(table.limits)
+    for j, (_, at) in enumerate(_each(targets)):
+        low, high = table.limits[:, j].T
+        met = (low <= value[:, at.start]) & (value[:, at.start] <= high)
+        value[met, at.start] = ends[met, j]
+    return value
 
 
 def weights_of(targets: Sequence[Target], tried: Sequence[Trial], y: np.ndarray) -> np.ndarray:

@@ -133,5 +133,5 @@ def _unpredicted(rows: pd.DataFrame, ranked: int) -> list[str]:
             out.append(f"Every ranked method predicts {words}.")
         else:
             named = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-            out.append(f"{named} predict{'s' * (len(names) == 1)} {words}.")
+            out.append(f"{named} {'predicts' if len(names) == 1 else 'predict'} {words}.")
     return out

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import logging
 import shutil
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from itertools import count
 from math import log, sqrt
 from pathlib import Path
 from statistics import mean
@@ -17,6 +17,7 @@ from molgraph.base import progress
 from molgraph.base.errors import CannotWriteError, StorageError
 from molgraph.base.locks import Claims
 from molgraph.base.paths import storage_error
+from molgraph.base.printable import count
 from molgraph.evaluate.benchmark.cells import Cell, file_of_split
 from molgraph.evaluate.benchmark.engine_ray import RayEngine
 from molgraph.evaluate.benchmark.job import Job, Outcome
@@ -41,7 +42,7 @@ class Loop:
     ) -> None:
         self.recipe, self.out, self.factory, self.problems, self.engine = recipe, out, factory, problems, engine
         self.claims = Claims(out / WORK / "claims")
-        self.numbers, self.left = count(), deque[Cell]()
+        self.numbers, self.left = itertools.count(), deque[Cell]()
         self.running: dict[int, tuple[Cell, Job]] = {}
         self.made, self.lost = Counter[str](), Counter[int]()  # by status; how often a running cell's server died
         self.seconds: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -140,7 +141,7 @@ class Loop:
         row = (ended.dataset, ended.split, ended.method)
         if all((cell.dataset, cell.split, cell.method) != row for cell in self._rest):
             n = len(self._rest)
-            logger.info("%s: done%s", " ".join(row), f"; {n:,} cell{'s' * (n > 1)} left{self._time_left}" if n else "")
+            logger.info("%s: done%s", " ".join(row), f"; {count(n, 'cell')} left{self._time_left}" if n else "")
 
     def _words(self) -> str:
         """What runs now, what failed, and for how long it will go on, as cells of other methods cost other times."""

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import DataError
+from molgraph.base.printable import count
 from molgraph.evaluate.statistics import holm
 
 ALPHA = 0.05
@@ -110,7 +111,7 @@ def rank_methods(
     left_out = {}
     for name in kept.columns[(has < n) | (n == 0)]:
         reason = (why or {}).get(name, "")
-        left_out[name] = f"{has[name]} of {len(folds)} fold{'s' * (len(folds) != 1)}" + (reason and f": {reason}")
+        left_out[name] = f"{has[name]} of {count(len(folds), 'fold')}" + (reason and f": {reason}")
     mean = kept.mean().sort_index()  # names decide between equal means
     order = mean.sort_values(ascending=not higher_is_better, kind="stable").index
     order = order[np.argsort(order.isin(list(left_out)), kind="stable")]

@@ -150,13 +150,13 @@ def how_tested(board: Board) -> str:
             "training sets or seeds."
         )
     text = f"t-tests over {n} paired folds with Nadeau and Bengio's variance (test over training rows "
-    text += f"{ranking.test_over_train:.3g}), Holm's correction over {len(pairs)} pair{'s' * (len(pairs) > 1)}, "
+    text += f"{ranking.test_over_train:.3g}), Holm's correction over {count(len(pairs), 'pair')}, "
     text += f"family-wise error {ALPHA:g}."
     if pairs["disagrees"].any():
         more, fewer = (int((pairs["disagrees"] & (pairs["different"] == told)).sum()) for told in (False, True))
-        said = [f"{k} {words}" for k, words in ((more, "more"), (fewer, "fewer")) if k]
-        text += " Wilcoxon's test, which takes folds for independent, tells " + " and ".join(said)
-        text += f" pair{'s' * (more + fewer > 1)} apart."
+        numbers = " and ".join(f"{n} {words}" for n, words in ((more, "more"), (fewer, "fewer")) if n)
+        noun = "pair" if more + fewer == 1 else "pairs"
+        text += f" Wilcoxon's test, which takes folds for independent, tells {numbers} {noun} apart."
     naive, told = int(pairs["tukey"].sum()), int(pairs["different"].sum())
     if naive != told:
         text += " Ash et al.'s protocol (2025: repeated-measures ANOVA, Tukey), which takes folds for independent, "

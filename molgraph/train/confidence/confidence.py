@@ -146,10 +146,14 @@ class Confidence:
         distance[rows] = 1 - near.similarity
         grade, nearest = np.full(n, "", dtype=object), np.full(n, "", dtype=object)
         place = np.searchsorted(self.limits, distance[rows], side="left")
-        place[(place == 0) & self.references.other_sizes(table.smiles[rows], near.row)] = 1
+        place[(place == 0) & self.references.other_sizes(table.smiles[rows], near)] = 1
+        place[self.references.hydrocarbons(table.smiles[rows])] = len(GRADES) - 1
         grade[rows] = np.array(GRADES, dtype=object)[place]
         nearest[rows] = self.references.smiles[near.row]
         extra = {"domain": grade, "distance": distance, "nearest": nearest}
+        if any(self.references.ids):
+            extra["nearest_id"] = np.full(n, "", dtype=object)
+            extra["nearest_id"][rows] = self.references.ids[near.row]
         for j, target in enumerate(self.targets[: self.references.y.shape[1]]):
             value = np.full(n, np.nan)
             value[rows] = self.references.y[near.row, j]
