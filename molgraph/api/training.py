@@ -11,7 +11,7 @@ from molgraph.base.options import takes
 from molgraph.base.recipe_keys import FINETUNE_KEYWORDS
 from molgraph.base.run_config import RunConfig
 from molgraph.run.config import TRAIN_KEYWORDS, train_config
-from molgraph.run.learn import learn
+from molgraph.run.fit import learn
 from molgraph.run.prepare import prepare
 from molgraph.run.result import TrainingResult
 

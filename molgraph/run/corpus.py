@@ -23,7 +23,7 @@ from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
 from molgraph.generate.network_generator import NetworkGenerator
 from molgraph.run.config import Recipe, check_config, config_of
-from molgraph.run.learn import run_folder
+from molgraph.run.fit import run_folder
 from molgraph.run.method import method_of
 from molgraph.run.rows import check_reads, check_source, chosen_columns, entity_columns, read_rows
 from molgraph.run.start import with_model_of_start

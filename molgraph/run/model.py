@@ -15,9 +15,9 @@ from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table
 from molgraph.evaluate.class_counts import class_counts
 from molgraph.run.baselines import of_molecules
-from molgraph.run.fit import MethodRun
 from molgraph.run.method import is_graph
 from molgraph.run.prepare import PreparedRun
+from molgraph.run.result import MethodRun
 from molgraph.run.split import labelled_sizes, limit_counts
 from molgraph.train.card import ModelCard
 from molgraph.train.confidence.confidence import Confidence, HeldOut

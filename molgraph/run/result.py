@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from molgraph.base.contracts import Prediction
+from molgraph.base.contracts import Method, Prediction
 from molgraph.base.errors import EmptyError
 from molgraph.base.run_config import RunConfig
 from molgraph.data.splits import Split
@@ -29,11 +29,20 @@ from molgraph.evaluate.verdict import Verdict, verdict
 from molgraph.run.baselines import TRIVIAL
 from molgraph.run.choice import Choice, choose
 from molgraph.run.cross_validation import CrossValidation
-from molgraph.run.fit import MethodRun
 from molgraph.run.split import labelled_sizes
 from molgraph.train.model import Model
 
 MAX_TARGETS = 5  # whose coverage is told
+
+
+@dataclass(frozen=True)
+class MethodRun:
+    """A fitted method, its predictions of the test part, and the seconds that it took to fit."""
+
+    name: str
+    method: Method
+    prediction: Prediction
+    seconds: float
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from molgraph.evaluate.latency import Latency
 from molgraph.evaluate.metrics import default_metric
 from molgraph.evaluate.trials import best_trial
 from molgraph.run.descriptors import add_descriptors
-from molgraph.run.learn import learn
+from molgraph.run.fit import learn
 from molgraph.run.method import method_of
 from molgraph.run.prepare import PreparedRun, prepare
 from molgraph.run.tuning_result import TuningResult

@@ -17,7 +17,7 @@ SERIES = "builtin:chembl2321810"
 
 
 @pytest.fixture(scope="module")
-def result() -> molgraph.api.results.TrainingResult:
+def result() -> molgraph.run.result.TrainingResult:
     return molgraph.train(SERIES, model="linear", split="random", fractions=(0.5, 0.2, 0.3))
 
 

@@ -155,7 +155,7 @@ def test_an_error_before_the_first_step_leaves_no_folder(folder: Path, monkeypat
         assert work.is_dir()
         raise DataError("nothing to learn")
 
-    monkeypatch.setattr("molgraph.run.learn.run_methods", refuse)
+    monkeypatch.setattr("molgraph.run.fit.run_methods", refuse)
     assert call(folder, "train", "a.csv", *MEAN)[0] == 3
     assert not list(folder.glob("model.mgm*"))
     kept = folder / "model.mgm.work" / ("0" * 16) / "training.ckpt"  # another run's, which goes on from it

@@ -48,7 +48,7 @@ def test_the_baseline_is_kept_beside_the_model(home: Path, graph_model: Path, ru
 @pytest.mark.parametrize("keep", ["best", "baseline", "model"])
 def test_one_of_both_is_kept(keep: str, home: Path, tmp_path: Path, run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("molgraph.run.baselines.BASELINE", "knn")
-    monkeypatch.setattr("molgraph.run.learn.BASELINE", "knn")
+    monkeypatch.setattr("molgraph.run.fit.BASELINE", "knn")
     words = ("-t", "pActivity", "--epochs", "1", "-s", "params.d_hidden=8", "--split", "random", "--threads", "1")
     done = run("train", home / "assay.csv", *words, "--keep", keep, "-o", "m.mgm")
     assert done.returncode == 0, done.stderr
