@@ -21,7 +21,7 @@ def optimise(
         str,
         option(
             "WORDS",
-            "To make better: qed, A.mgm (A.mgm:-1 lowers its value), mine.py:f, several with bounds.",
+            "To make better: qed, A.mgm (A.mgm:-1: lower), mine.py:f, or several.",
             "--oracle",
             "--objective",
         ),
