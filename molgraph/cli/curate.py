@@ -57,9 +57,9 @@ def curate(
     from molgraph.base.errors import BadValueError
     from molgraph.base.paths import check_ending, write_whole
     from molgraph.cli.show import command, say
-    from molgraph.data.cells import Reading
     from molgraph.data.editions import curate as merge
     from molgraph.data.read import read_source
+    from molgraph.data.reading.cells import Reading
 
     check_ending(out, ".csv", ".csv.gz")
     if data.startswith(("dataset:", "builtin:")):
@@ -107,7 +107,7 @@ def _clean(columns: pa.Table, table: Table, made: Curated) -> pd.DataFrame:
     import pandas as pd
     import pyarrow as pa
 
-    from molgraph.data.columns import as_text
+    from molgraph.data.reading.columns import as_text
 
     def cells(column: pa.ChunkedArray) -> Any:
         """As pandas writes fractions, truth and times; the others as they stand, where pandas may change numbers."""
@@ -133,9 +133,9 @@ def _follow(frame: pd.DataFrame, table: Table, made: Curated, unit: str | None, 
     """Bring the columns of units and relations beside the targets up to the values that are written; notes of it."""
     import numpy as np
 
-    from molgraph.data.cells import plain_unit, read_cell
-    from molgraph.data.columns import find_beside
-    from molgraph.data.values import NUMERIC
+    from molgraph.data.reading.cells import plain_unit, read_cell
+    from molgraph.data.reading.columns import find_beside
+    from molgraph.data.reading.values import NUMERIC
 
     notes, targets = [], [t.name for t in table.row_targets]
     valued = [t.name for t in table.row_targets if t.kind in NUMERIC]

@@ -10,8 +10,8 @@ import numpy as np
 from molgraph.base.contracts import Target
 from molgraph.base.errors import CellError, EmptyError, LabelError
 from molgraph.base.finite import LARGEST
-from molgraph.data.columns import with_kind
 from molgraph.data.levels import level_of, pooled, sizes_of
+from molgraph.data.reading.columns import with_kind
 from molgraph.data.table import Table, row_name
 
 SHOWN = 5

@@ -20,17 +20,17 @@ from molgraph.base.errors import (
     nearest,
 )
 from molgraph.base.table import Gaps
-from molgraph.data.cells import Reading
 from molgraph.data.curves import curve_of, find_concentration, group_curves
 from molgraph.data.datasets import load_dataset
-from molgraph.data.formats import reader_for
 from molgraph.data.log import log_targets
+from molgraph.data.reading.cells import Reading
+from molgraph.data.reading.formats import reader_for
+from molgraph.data.reading.rows import OPTIONS, Names, Targets, read_rows
+from molgraph.data.reading.table import SourceRows
+from molgraph.data.reading.targets import parse_targets
 from molgraph.data.sources import builtin
 from molgraph.data.standardise import check_molecules
 from molgraph.data.table import Table, row_name
-from molgraph.data.table_builder import SourceRows
-from molgraph.data.table_reader import OPTIONS, Names, Targets, read_rows
-from molgraph.data.targets import parse_targets
 
 if TYPE_CHECKING:
     from molgraph.data.pyg_table import GraphColumns

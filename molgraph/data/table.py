@@ -12,7 +12,7 @@ import pandas as pd
 from molgraph.base.packed import Packed, offsets_of
 from molgraph.base.table import MISSING, OK, UNREADABLE, Entities, Table, Target
 from molgraph.chem.smiles import is_mol, write_smiles
-from molgraph.data.columns import encodable
+from molgraph.data.reading.columns import encodable
 
 __all__ = ["MISSING", "OK", "UNREADABLE", "Entities", "Table", "concatenate", "make_table", "row_name"]
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from molgraph.base.errors import AmbiguousColumnError, TooLargeError
-from molgraph.data import delimited
-from molgraph.data.delimited import BLOCK_BYTES, check_unique
-from molgraph.data.formats import reader_for
 from molgraph.data.read import read_table
-from molgraph.data.source_file import SAMPLE_BYTES
+from molgraph.data.reading import delimited
+from molgraph.data.reading.delimited import BLOCK_BYTES, check_unique
+from molgraph.data.reading.formats import reader_for
+from molgraph.data.reading.source import SAMPLE_BYTES
 
 
 def wide(path: Path, n_columns: int, name: str = "g", encoding: str = "utf-8") -> Path:

@@ -15,9 +15,10 @@ from rdkit import Chem
 
 from molgraph.base.errors import DataError, FormatError, MolgraphError, TooLargeError
 from molgraph.chem.molfile import MAX_LINE
-from molgraph.data import chunks as sizes
-from molgraph.data import delimited, sdf_smi_reader
 from molgraph.data.read import iter_rows, read_table
+from molgraph.data.reading import chunk as sizes
+from molgraph.data.reading import delimited
+from molgraph.data.reading import smi_sdf as sdf_smi_reader
 from tests.data.chunked import iter_tables
 
 BLOCK = "{}\n\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    0.0000    0.0000    0.0000 C   0  0\nM  END\n"

@@ -18,8 +18,8 @@ import molgraph
 from molgraph.base.contracts import Prediction, Target
 from molgraph.base.errors import CellError, FormatError
 from molgraph.data.audit import audit
-from molgraph.data.csv_repair import Utf8Sanitiser, decode, shown
 from molgraph.data.read import read_table
+from molgraph.data.reading.csv_repair import Utf8Sanitiser, decode, shown
 from molgraph.data.table import Table
 from molgraph.train.stream import predict_stream
 from tests.data.chunked import iter_tables
@@ -98,7 +98,7 @@ def test_a_quoted_end_of_line_before_an_odd_last_row_is_no_open_quote(tmp_path: 
 
 
 def test_odd_rows_alone_in_a_block_and_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("molgraph.data.delimited.BLOCK_BYTES", 64)
+    monkeypatch.setattr("molgraph.data.reading.delimited.BLOCK_BYTES", 64)
     lines = (
         [f"CC,{i}" for i in range(300)] + [f"C,{i},x" for i in range(300, 700)] + [f"C,{i}" for i in range(700, 710)]
     )
@@ -142,7 +142,7 @@ def test_rows_in_are_rows_out(tmp_path, odd, sound, order: Random, end, packed, 
     content = text.getvalue().encode("utf-8", "surrogateescape")
     path = write(tmp_path, gzip.compress(content) if packed else content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("molgraph.data.delimited.BLOCK_BYTES", block)
+        patch.setattr("molgraph.data.reading.delimited.BLOCK_BYTES", block)
         table = read_table(path, smiles="smiles", id="name", split="part")
         chunks = list(iter_tables(path, chunk_rows=chunk_rows, smiles="smiles", id="name", split="part"))
     assert len(table) == len(rows)

@@ -13,10 +13,10 @@ import pytest
 
 import molgraph
 from molgraph.base.errors import AmbiguousColumnError, CellError, FormatError, LabelError, MismatchError, UsageError
-from molgraph.data.cells import convert, is_missing, read_cell
-from molgraph.data.columns import find_beside
 from molgraph.data.log import log10
 from molgraph.data.read import read_table
+from molgraph.data.reading.cells import convert, is_missing, read_cell
+from molgraph.data.reading.columns import find_beside
 from tests.data.chunked import iter_tables
 
 nan = float("nan")

@@ -14,21 +14,21 @@ import pyarrow as pa
 from molgraph.base.contracts import Target
 from molgraph.base.errors import AmbiguousColumnError, LabelError, MissingColumnError
 from molgraph.base.table import EntityKind, Gaps
-from molgraph.data import cells
-from molgraph.data import columns as cols
-from molgraph.data import reaction_columns as reactions
-from molgraph.data.cells import OddCell, Reading
-from molgraph.data.chunks import GEOMETRY, MOLBLOCK, Chunk, Reader
-from molgraph.data.delimited import DelimitedReader
-from molgraph.data.formats import reader_for
 from molgraph.data.limits import with_limits
 from molgraph.data.log import before_log
-from molgraph.data.number_columns import numeric_columns
-from molgraph.data.sdf_smi_reader import RecordReader
+from molgraph.data.reading import cells
+from molgraph.data.reading import columns as cols
+from molgraph.data.reading import reaction_columns as reactions
+from molgraph.data.reading.cells import OddCell, Reading
+from molgraph.data.reading.chunk import GEOMETRY, MOLBLOCK, Chunk, Reader
+from molgraph.data.reading.delimited import DelimitedReader
+from molgraph.data.reading.formats import reader_for
+from molgraph.data.reading.numbers import numeric_columns
+from molgraph.data.reading.smi_sdf import RecordReader
+from molgraph.data.reading.table import ColumnRoles, SourceRows, build
+from molgraph.data.reading.targets import decide, is_settled, parse_targets
+from molgraph.data.reading.values import NUMERIC, read_numbers, read_values
 from molgraph.data.table import Table
-from molgraph.data.table_builder import ColumnRoles, SourceRows, build
-from molgraph.data.targets import decide, is_settled, parse_targets
-from molgraph.data.values import NUMERIC, read_numbers, read_values
 
 Targets = str | Target | Iterable[str | Target] | None
 Names = str | Sequence[str] | None

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from molgraph.base.errors import AmbiguousColumnError, FormatError
-from molgraph.data import cells
-from molgraph.data.cells import WORDS, OddCell, Reading
-from molgraph.data.chunks import Chunk
-from molgraph.data.columns import CORRECT, MISSING_WORDS, Beside, as_text, with_kind
 from molgraph.data.limits import take_limits
-from molgraph.data.number_columns import advice, no_number, numbers_or_none
-from molgraph.data.refusals import refusal
+from molgraph.data.reading import cells
+from molgraph.data.reading.cells import WORDS, OddCell, Reading
+from molgraph.data.reading.chunk import Chunk
+from molgraph.data.reading.columns import CORRECT, MISSING_WORDS, Beside, as_text, with_kind
+from molgraph.data.reading.numbers import advice, no_number, numbers_or_none
+from molgraph.data.reading.refusals import refusal
 
 FEW = 20  # different texts that may be classes
 NUMERIC = (None, "regression", "bounded")  # kinds of a target whose cells are read as values

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from molgraph.base.errors import AmbiguousColumnError, DataError, EmptyError, FormatError, TooLargeError
-from molgraph.data.chunks import SAMPLE_ROWS, Chunk, recut
-from molgraph.data.columns import is_smiles_name
-from molgraph.data.csv_repair import MalformedRows, Utf8Sanitiser, decode, is_torn, ragged, shown
-from molgraph.data.source_file import DAMAGED, Opened, broken
+from molgraph.data.reading.chunk import SAMPLE_ROWS, Chunk, recut
+from molgraph.data.reading.columns import is_smiles_name
+from molgraph.data.reading.csv_repair import MalformedRows, Utf8Sanitiser, decode, is_torn, ragged, shown
+from molgraph.data.reading.source import DAMAGED, Opened, broken
 
 BLOCK_BYTES = 1 << 22  # also the longest row that is read
 _LEAST = 3  # lines of the sample: the header, a row, and one that may be cut

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from molgraph.base.errors import CellError
-from molgraph.data import cells
-from molgraph.data.cells import OddCell
+from molgraph.data.reading import cells
+from molgraph.data.reading.cells import OddCell
 
 _WAYS = "in train, evaluate and data curate (benchmarks read its table); molgraph data audit lists such cells"
 

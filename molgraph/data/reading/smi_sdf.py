@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from molgraph.base.errors import FormatError, TooLargeError
 from molgraph.chem.molfile import FIELD, MAX_LINE, SDRecord, read_records
-from molgraph.data.chunks import GEOMETRY, MOLBLOCK, REASON, SAMPLE_ROWS, Chunk, check_size, recut
-from molgraph.data.columns import is_smiles_name
-from molgraph.data.csv_repair import is_torn, shown, tell_marked
-from molgraph.data.source_file import Opened
-from molgraph.data.text_lines import LineReader
+from molgraph.data.reading.chunk import GEOMETRY, MOLBLOCK, REASON, SAMPLE_ROWS, Chunk, check_size, recut
+from molgraph.data.reading.columns import is_smiles_name
+from molgraph.data.reading.csv_repair import is_torn, shown, tell_marked
+from molgraph.data.reading.source import Opened
+from molgraph.data.reading.text_lines import LineReader
 
 PIECE_ROWS = 1_000
 MAX_FIELDS = 10_000

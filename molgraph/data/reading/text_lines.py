@@ -6,8 +6,8 @@ import io
 from collections.abc import Iterator
 
 from molgraph.chem.molfile import MAX_LINE
-from molgraph.data.csv_repair import MARKED
-from molgraph.data.source_file import DAMAGED, Opened, broken
+from molgraph.data.reading.csv_repair import MARKED
+from molgraph.data.reading.source import DAMAGED, Opened, broken
 
 
 class LineReader:

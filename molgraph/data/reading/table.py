@@ -20,14 +20,14 @@ from molgraph.chem.complexes import read_structure
 from molgraph.chem.parallel import map_texts
 from molgraph.chem.pose import heavy_atoms, why_other_ligand, why_other_molecule
 from molgraph.chem.smiles import MAX_CHARACTERS, precheck
-from molgraph.data import columns as cols
-from molgraph.data.cells import OddCell, is_missing
-from molgraph.data.chunks import MOLBLOCK, Chunk
 from molgraph.data.graph_values import Geometry
-from molgraph.data.number_columns import advice, as_numbers
-from molgraph.data.reaction_columns import reaction_texts
+from molgraph.data.reading import columns as cols
+from molgraph.data.reading.cells import OddCell, is_missing
+from molgraph.data.reading.chunk import MOLBLOCK, Chunk
+from molgraph.data.reading.numbers import advice, as_numbers
+from molgraph.data.reading.reaction_columns import reaction_texts
+from molgraph.data.reading.targets import Asked, numbers_of, read_lists
 from molgraph.data.table import MISSING, OK, UNREADABLE, Entities, Table
-from molgraph.data.targets import Asked, numbers_of, read_lists
 
 _ODD = r"[^!-=?-~]"  # blanks, ">", control characters, anything beyond ASCII: worth a closer look
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from molgraph.base.errors import DataError, EmptyError, FormatError, MissingColumnError, nearest
 from molgraph.base.workbook import MOST_ROWS, split_sheet
-from molgraph.data.chunks import SAMPLE_ROWS, Chunk, check_size
-from molgraph.data.columns import encodable
-from molgraph.data.delimited import check_unique
-from molgraph.data.source_file import Opened
+from molgraph.data.reading.chunk import SAMPLE_ROWS, Chunk, check_size
+from molgraph.data.reading.columns import encodable
+from molgraph.data.reading.delimited import check_unique
+from molgraph.data.reading.source import Opened
 
 #: what openpyxl raises for files that are damaged or none of its own
 BROKEN = (zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError, AttributeError, TypeError, SyntaxError)

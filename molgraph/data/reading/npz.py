@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from molgraph.base.errors import FormatError, MissingColumnError, ShapeError, TooLargeError, UnsupportedError
-from molgraph.data.chunks import GEOMETRY, SAMPLE_ROWS, Chunk
 from molgraph.data.graph_values import Geometry
+from molgraph.data.reading.chunk import GEOMETRY, SAMPLE_ROWS, Chunk
 
 NUMBERS = ("z", "nuclear_charges", "numbers", "atomic_numbers", "charges", "species")
 POSITIONS = ("r", "coords", "coordinates", "positions", "pos")

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from molgraph.base.errors import AmbiguousColumnError, BadValueError
 from molgraph.chem.reaction import is_reaction
-from molgraph.data import columns as cols
+from molgraph.data.reading import columns as cols
 
 BETWEEN = ">>"  # between the names of the columns of reactants and products
 SHARE = 0.8  # of the sampled cells must be reactions

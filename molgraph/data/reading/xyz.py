@@ -12,10 +12,10 @@ import pyarrow as pa
 from molgraph.base.errors import TooLargeError
 from molgraph.chem.molfile import MAX_RECORD
 from molgraph.chem.xyz import LATTICE, PERIODIC, PROPERTIES, read_comment
-from molgraph.data.chunks import GEOMETRY, REASON, SAMPLE_ROWS, Chunk, check_size
-from molgraph.data.csv_repair import shown, tell_marked
-from molgraph.data.source_file import Opened
-from molgraph.data.text_lines import LineReader
+from molgraph.data.reading.chunk import GEOMETRY, REASON, SAMPLE_ROWS, Chunk, check_size
+from molgraph.data.reading.csv_repair import shown, tell_marked
+from molgraph.data.reading.source import Opened
+from molgraph.data.reading.text_lines import LineReader
 
 COMMENT = "comment"  # the column of comments that are no pairs of key and value
 MAX_KEYS = 10_000

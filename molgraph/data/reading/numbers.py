@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from molgraph.base.errors import CellError, DataError, FormatError
-from molgraph.data.columns import CORRECT, MISSING_WORDS, as_text
+from molgraph.data.reading.columns import CORRECT, MISSING_WORDS, as_text
 
 
 def as_numbers(column: pa.ChunkedArray, name: str, start: int = 0, hint: str = "", finite: bool = True) -> np.ndarray:

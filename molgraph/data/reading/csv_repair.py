@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from molgraph.base.printable import count
-from molgraph.data.chunks import REASON
+from molgraph.data.reading.chunk import REASON
 
 _MARK = "\U0010ffff"  # no character of any text: stands for bytes that are not UTF-8 until their row is known
 LINE = 1 << 20  # bytes: a piece of so many without an end of line belongs to no row that could be read

@@ -19,16 +19,16 @@ from molgraph.base.workbook import is_workbook
 from molgraph.chem.complexes import Structure, write_structure
 from molgraph.chem.smiles import is_mol, parse_smiles, write_smiles
 from molgraph.chem.xyz import write_frame
-from molgraph.data.chunks import SAMPLE_ROWS, Chunk, Reader, recut
-from molgraph.data.columns import encodable, is_smiles_name, text_of
-from molgraph.data.delimited import DelimitedReader, check_unique
 from molgraph.data.featurize_geometry import read_geometry
 from molgraph.data.graph_values import Geometry
-from molgraph.data.npz_reader import NpzReader
-from molgraph.data.sdf_smi_reader import RecordReader, SmilesReader
-from molgraph.data.source_file import DAMAGED, Opened, broken
-from molgraph.data.workbook_reader import WorkbookReader
-from molgraph.data.xyz_reader import XyzReader
+from molgraph.data.reading.chunk import SAMPLE_ROWS, Chunk, Reader, recut
+from molgraph.data.reading.columns import encodable, is_smiles_name, text_of
+from molgraph.data.reading.delimited import DelimitedReader, check_unique
+from molgraph.data.reading.npz import NpzReader
+from molgraph.data.reading.smi_sdf import RecordReader, SmilesReader
+from molgraph.data.reading.source import DAMAGED, Opened, broken
+from molgraph.data.reading.xlsx import WorkbookReader
+from molgraph.data.reading.xyz import XyzReader
 
 PIECE_ROWS = 10_000
 RECORDS = (".sdf", ".sd", ".mol")

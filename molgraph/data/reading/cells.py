@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from molgraph.base.errors import BadValueError, MismatchError, UnknownNameError
-from molgraph.data.columns import MISSING_WORDS
-from molgraph.data.units import MILLIONTHS, UNITS, convert, plain_unit, same_unit
+from molgraph.data.reading.columns import MISSING_WORDS
+from molgraph.data.reading.units import MILLIONTHS, UNITS, convert, plain_unit, same_unit
 
 __all__ = ["UNITS", "CellText", "OddCell", "Reading", "convert", "plain_unit", "read_cell", "same_unit"]
 

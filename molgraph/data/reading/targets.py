@@ -15,11 +15,11 @@ from molgraph.base.contracts import Kind, Target
 from molgraph.base.errors import AmbiguousColumnError, LabelError
 from molgraph.base.packed import Packed, offsets_of
 from molgraph.base.table import LevelName
-from molgraph.data.cells import OTHER, WORDS, OddCell
-from molgraph.data.chunks import Chunk
-from molgraph.data.columns import MISSING_WORDS, as_text, resolve, with_kind
 from molgraph.data.labels import misfits
-from molgraph.data.number_columns import advice, as_numbers, no_number, parse_numbers
+from molgraph.data.reading.cells import OTHER, WORDS, OddCell
+from molgraph.data.reading.chunk import Chunk
+from molgraph.data.reading.columns import MISSING_WORDS, as_text, resolve, with_kind
+from molgraph.data.reading.numbers import advice, as_numbers, no_number, parse_numbers
 
 MAX_CLASSES = 1000
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
