@@ -16,7 +16,7 @@ from molgraph.base.table import Target
 from molgraph.chem.identity import molecule_keys
 from molgraph.data.curve_fit import fit_hill
 from molgraph.data.log import log10
-from molgraph.data.reading.columns import plain
+from molgraph.data.reading.names import plain
 from molgraph.data.table import MISSING, OK, UNREADABLE, Table
 
 LEVEL = ":curve"

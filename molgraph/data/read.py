@@ -25,7 +25,8 @@ from molgraph.data.datasets import load_dataset
 from molgraph.data.log import log_targets
 from molgraph.data.reading.cells import Reading
 from molgraph.data.reading.formats import reader_for
-from molgraph.data.reading.rows import OPTIONS, Names, Targets, read_rows
+from molgraph.data.reading.roles import OPTIONS, Names, Targets
+from molgraph.data.reading.rows import read_rows
 from molgraph.data.reading.table import SourceRows
 from molgraph.data.reading.targets import parse_targets
 from molgraph.data.sources import builtin

@@ -12,7 +12,7 @@ from molgraph.chem.fingerprints import morgan
 from molgraph.chem.tanimoto import BitTable
 from molgraph.data.read import read_source
 from molgraph.data.reading.cells import Reading
-from molgraph.data.reading.columns import as_text
+from molgraph.data.reading.chunk import as_text
 
 BITS, MOST = 2048, 200_000  # rows, each of a kilobyte or two
 

@@ -20,8 +20,8 @@ from molgraph.data.curves import curve_columns
 from molgraph.data.levels import labelled, level_of
 from molgraph.data.log import log_targets
 from molgraph.data.read import is_named, read_table
-from molgraph.data.reading.cells import check_units
 from molgraph.data.reading.formats import names_file
+from molgraph.data.reading.units import check_units
 from molgraph.data.standardise import as_given, mark_no_molecules, standardise
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate import metrics

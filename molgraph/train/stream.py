@@ -27,7 +27,7 @@ from molgraph.base.version import __version__
 from molgraph.base.workbook import split_sheet
 from molgraph.data.content import entity_texts
 from molgraph.data.read import iter_rows
-from molgraph.data.reading.columns import as_text
+from molgraph.data.reading.chunk import as_text
 from molgraph.data.reading.table import SourceRows
 from molgraph.data.table import row_name
 from molgraph.train.abilities import gives_forces

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from molgraph.base.errors import BadValueError, MismatchError, UnknownNameError
-from molgraph.data.reading.columns import MISSING_WORDS
-from molgraph.data.reading.units import MILLIONTHS, UNITS, convert, plain_unit, same_unit
+from molgraph.base.errors import BadValueError, UnknownNameError
+from molgraph.data.reading.units import MILLIONTHS, UNITS, plain_unit
 
-__all__ = ["UNITS", "CellText", "OddCell", "Reading", "convert", "plain_unit", "read_cell", "same_unit"]
-
+MISSING_WORDS = ("", "na", "n/a", "#n/a", "nan", "null", "none", "-")
 #: Words for the labels of a binary target. They are fixed, so that class 1 is the same in every file, whichever words
 #: it holds.
 WORDS = {
@@ -66,13 +64,13 @@ class Reading:
 
 
 class OddCell(NamedTuple):
-    """A cell that cannot be read: its column, its row (from 0), its kind, its text, the fault and what to do."""
+    """A cell that cannot be read: its column, its row (from 0), its kind, its text, the reason and what to do."""
 
     column: str
     row: int
     kind: str
     text: str
-    why: str = ""
+    reason: str = ""
     hint: str = ""
 
 
@@ -101,13 +99,13 @@ def read_cell(text: str) -> CellText:
         >>> read_cell("<= 3,5 µM")
         CellText(kind='qualifier', number='3,5', qualifier='<=', unit='uM')
     """
-    found = _CELL.fullmatch(text.strip()) if text.isascii() or not _foreign(text) else None
-    if found is None:
+    match = _CELL.fullmatch(text.strip()) if text.isascii() or not _foreign(text) else None
+    if match is None:
         return CellText(OTHER)
-    qualifier, unit = found["qualifier"].replace("=<", "<=").replace("=>", ">="), plain_unit(found["unit"])
+    qualifier, unit = match["qualifier"].replace("=<", "<=").replace("=>", ">="), plain_unit(match["unit"])
     if unit and unit.lower() not in _OTHER_UNITS and not re.search("[/%]", unit):
         return CellText(OTHER)
-    cell = CellText(PLAIN, found["number"], "" if qualifier == "=" else qualifier, unit)
+    cell = CellText(PLAIN, match["number"], "" if qualifier == "=" else qualifier, unit)
     return cell._replace(kind=QUALIFIER if cell.qualifier else UNIT if unit else cell.comma or PLAIN)
 
 
@@ -121,18 +119,7 @@ def side_of(qualifier: str) -> int:
     return 1 if qualifier[:1] in (">", "≥") else -1 if qualifier[:1] in ("<", "≤") else 0
 
 
-def check_units(units: Mapping[str, str], known: Mapping[str, str]) -> None:
-    """Refuse values in another unit than those that a model learns or has learnt."""
-    for name, unit in known.items():
-        wanted, found = (re.sub(r"^log10\((.*)\)$", r"\1", str(text)) for text in (unit, units.get(name, "")))
-        if found and wanted in UNITS and not same_unit(found, wanted):
-            raise MismatchError(
-                f"the values of {name!r} are in {found} here, and in {wanted} in the training table",
-                hint=f"--unit {wanted} (in Python unit={wanted!r}) brings them to it; none reads them as they stand",
-            )
-
-
-def commas(found: Iterable[CellText]) -> tuple[bool, bool]:
+def commas(cells: Iterable[CellText]) -> tuple[bool, bool]:
     """Whether all commas of cells can be decimal signs, as no number has a point; and whether one is nothing else.
 
     Example:
@@ -140,20 +127,20 @@ def commas(found: Iterable[CellText]) -> tuple[bool, bool]:
         ((True, True), (True, False), (False, False))
     """
     fit, sure = True, False
-    for cell in found:
+    for cell in cells:
         fit &= bool(cell.comma) or not set(",.") & set(cell.number)
         sure |= cell.comma == COMMA
     return fit, sure
 
 
-def points_are_decimal(found: Iterable[CellText]) -> bool:
+def points_are_decimal(cells: Iterable[CellText]) -> bool:
     """Whether points of cells can be nothing but decimal signs, also beside commas; so they can where there are none.
 
     Example:
         >>> [points_are_decimal(map(read_cell, texts)) for texts in (("1,5", "2.5"), ("1,5", "2.500"))]
         [True, False]
     """
-    points = [cell.number for cell in found if "." in cell.number]
+    points = [cell.number for cell in cells if "." in cell.number]
     return not points or not all(map(_POINTS.fullmatch, points))
 
 

@@ -1,16 +1,20 @@
-"""Cut the rows of any source into chunks of Arrow columns at fixed row numbers."""
+"""Define what a reader of a format is: it gives the rows of a source in chunks of Arrow columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from molgraph.base.errors import TooLargeError
+from molgraph.base.errors import AmbiguousColumnError, TooLargeError
+from molgraph.data.reading.source import is_torn, shown
 
 SAMPLE_ROWS = 200  # what columns are found by
 #: columns beside a source's own: why a row is no sound row, else null; a structure as an SD file has it
@@ -39,29 +43,45 @@ class Chunk:
         return self.columns.num_rows
 
 
-class Reader(Protocol):
-    """One opened or openable source."""
+class Reader(ABC):
+    """The base class of readers: one opened or openable source."""
 
     name: str  # for messages
     names: list[str]  # of the columns, in the order of the source
-    smiles: str | None  # the column that the format itself says holds SMILES
-    id: str | None  # the column that the format itself says holds ids
-    geometry: str | None  # the column of atoms in space that the format itself has, beside its ``names``
-    rereadable: bool  # whether chunks may be called more than once
+    smiles: str | None = None  # the column that the format itself says holds SMILES
+    id: str | None = None  # the column that the format itself says holds ids
+    geometry: str | None = None  # the column of atoms in space that the format itself has, beside its ``names``
+    rereadable = True  # whether chunks may be called more than once
 
+    @abstractmethod
     def sample(self) -> pa.Table:
         """The first rows, all columns."""
-        ...
 
+    @abstractmethod
     def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
         """All rows of some columns, ``rows`` at a time (None: all at once)."""
-        ...
+
+
+class MemoryReader(Reader):
+    """The base class of readers of what is in memory: ``n_rows`` rows, and a table of some of them."""
+
+    n_rows: int
+
+    @abstractmethod
+    def table(self, names: list[str], rows: slice) -> pa.Table:
+        """Some columns and rows."""
+
+    def sample(self) -> pa.Table:
+        return self.table(self.names, slice(0, min(self.n_rows, SAMPLE_ROWS)))
+
+    def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
+        step = rows or max(self.n_rows, 1)
+        for start in range(0, self.n_rows, step):
+            yield Chunk(self.table(columns, slice(start, min(start + step, self.n_rows))), start)
 
 
 def recut(pieces: Iterator[pa.Table], rows: int | None) -> Iterator[Chunk]:
     """Cut a stream of tables at multiples of ``rows``, so that chunk edges depend on row numbers alone.
-
-    A column ``REASON`` of the tables becomes the chunks' reasons, and its rows are torn.
 
     Raises:
         TooLargeError: ``rows`` rows hold more text than any table of molecules does.
@@ -83,11 +103,11 @@ def recut(pieces: Iterator[pa.Table], rows: int | None) -> Iterator[Chunk]:
             continue
         joined, at = pa.concat_tables(held), 0
         while n_held - at >= rows:
-            yield _chunk(joined.slice(at, rows), start)
+            yield chunk_of(joined.slice(at, rows), start)
             start, at = start + rows, at + rows
         held, n_held = [joined.slice(at)], n_held - at
     if held and (n_held or start == 0):
-        yield _chunk(pa.concat_tables(held), start)
+        yield chunk_of(pa.concat_tables(held), start)
 
 
 def check_size(n_bytes: int, start: int, n_rows: int) -> None:
@@ -99,12 +119,63 @@ def check_size(n_bytes: int, start: int, n_rows: int) -> None:
         )
 
 
-def _chunk(rows: pa.Table, start: int) -> Chunk:
-    if REASON not in rows.column_names:
-        return Chunk(rows, start)
-    told = rows[REASON]
-    rows = rows.drop_columns([REASON])
-    if told.null_count == len(told):
-        return Chunk(rows, start)
-    reasons = pc.fill_null(told, "").to_numpy(zero_copy_only=False).astype(object)
-    return Chunk(rows, start, reasons, reasons != "")
+def check_unique(names: list[str], source: str) -> None:
+    """Raise ``AmbiguousColumnError`` where two columns have one name."""
+    double = sorted(name for name, n in Counter(names).items() if n > 1)
+    if double:
+        raise AmbiguousColumnError(
+            f"{source} has two columns named {', '.join(map(repr, double))}", hint="rename or delete one of them"
+        )
+
+
+def chunk_of(table: pa.Table, start: int) -> Chunk:
+    """A table as a chunk: its column ``REASON`` becomes the reasons, and the rows that have one are torn."""
+    if REASON not in table.column_names:
+        return Chunk(table, start)
+    reasons, table = table[REASON], table.drop_columns([REASON])
+    if reasons.null_count == len(reasons):
+        return Chunk(table, start)
+    texts = pc.fill_null(reasons, "").to_numpy(zero_copy_only=False).astype(object)
+    return Chunk(table, start, texts, texts != "")
+
+
+def table_of(columns: Mapping[str, Sequence[str | None]], reasons: Sequence[str | None]) -> pa.Table:
+    """A table of texts with a column ``REASON``: marked cells can be printed, and give their rows a reason."""
+    columns = dict(columns)
+    for name, cells in columns.items():
+        if is_torn("".join(filter(None, cells))):
+            torn = f"the row is not UTF-8 text (in column {name.strip()!r})"
+            reasons = [
+                reason or (torn if is_torn(cell or "") else None) for reason, cell in zip(reasons, cells, strict=True)
+            ]
+            columns[name] = [cell and shown(cell) for cell in cells]
+    return pa.table({name: pa.array(cells, pa.string()) for name, cells in {**columns, REASON: reasons}.items()})
+
+
+def as_text(column: pa.ChunkedArray) -> np.ndarray:
+    """A column as an object array of text, verbatim; a missing cell is empty."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not pa.types.is_string(column.type):
+        try:
+            column = pc.cast(column, pa.string())
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+            texts = (None if value is None else text_of(value) for value in column.to_pylist())
+            column = pa.chunked_array([pa.array(texts, pa.string())])
+    return pc.fill_null(column, "").to_numpy(zero_copy_only=False).astype(object, copy=False)
+
+
+def text_of(value: Any) -> str:
+    r"""A cell as text; bytes that are UTF-8 are that text, whatever stands in the rows beside it.
+
+    Example:
+        >>> [text_of(value) for value in (b"CCO", b"CC\xff", [1, None])]
+        ['CCO', "b'CC\\xff'", '[1, None]']
+    """
+    if isinstance(value, bytes):
+        with suppress(UnicodeDecodeError):
+            return value.decode()
+    try:
+        return str(value)
+    except ValueError:  # a whole number of more digits than Python writes
+        return hex(value)

@@ -1,49 +1,47 @@
-"""Read delimited text (csv, tsv, semicolons, bars) in chunks of text columns, in constant memory."""
+"""Read delimited text (csv, tsv, semicolons, bars) in chunks of text columns, in constant memory.
+
+A row with another number of cells than the header, or with bytes that are no text, stays a row, with a reason.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import islice
 
 import pyarrow as pa
-import pyarrow.csv as pacsv
 
-from molgraph.base.errors import AmbiguousColumnError, DataError, EmptyError, FormatError, TooLargeError
-from molgraph.data.reading.chunk import SAMPLE_ROWS, Chunk, recut
-from molgraph.data.reading.columns import is_smiles_name
-from molgraph.data.reading.csv_repair import MalformedRows, Utf8Sanitiser, decode, is_torn, ragged, shown
-from molgraph.data.reading.source import DAMAGED, Opened, broken
+from molgraph.base.errors import EmptyError, FormatError, TooLargeError
+from molgraph.base.printable import count
+from molgraph.data.reading.chunk import SAMPLE_ROWS, Chunk, Reader, check_unique, recut, table_of
+from molgraph.data.reading.names import is_smiles_name
+from molgraph.data.reading.source import SourceFile, is_torn, shown
 
-BLOCK_BYTES = 1 << 22  # also the longest row that is read
+MOST = 1 << 22  # characters of a row
+PIECE = 1 << 19  # characters of the rows that are held as Python's texts
 _LEAST = 3  # lines of the sample: the header, a row, and one that may be cut
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
 #: Blank lines, and the line with which Excel is told the delimiter.
 _BEFORE_HEADER = re.compile(r"(?:[ \t]*(?:\r\n|\n|\r))*(?:sep=([,;\t|])(?:\r\n|\n|\r))?")
 
 
-class DelimitedReader:
+class DelimitedReader(Reader):
     """A file of delimited text with a header line."""
 
-    smiles: str | None = None
-    id: str | None = None
-    geometry: str | None = None
-
-    def __init__(self, opened: Opened) -> None:
-        self._opened = opened
-        self.name, self.rereadable = opened.name, opened.rereadable
-        self._encoding = opened.encoding
+    def __init__(self, source: SourceFile) -> None:
+        self._source = source
+        self.name, self.rereadable = source.name, source.rereadable
         self.delimiter, lines = self._look()
-        while len(lines) < _LEAST and not opened.whole and len(opened.sample) < BLOCK_BYTES:
-            opened.look_further(min(8 * len(opened.sample), BLOCK_BYTES))
+        while len(lines) < _LEAST and not source.whole and len(source.sample) < MOST:
+            source.look_further(min(8 * len(source.sample), MOST))
             self.delimiter, lines = self._look()
-        if len(lines) == 1 and not opened.whole:
+        if len(lines) == 1 and not source.whole:
             raise TooLargeError(
-                f"{self.name} has a header of more than {BLOCK_BYTES:,} bytes", hint="save it as parquet, or transposed"
+                f"{self.name} has a header of more than {MOST:,} bytes", hint="save it as parquet, or transposed"
             )
-        if not opened.whole and len(lines) <= SAMPLE_ROWS:
+        if not source.whole and len(lines) <= SAMPLE_ROWS:
             lines = lines[:-1] or lines  # the sample stops within its last row
         self._header = lines[0] if lines else []
         if any(map(is_torn, self._header)):
@@ -58,13 +56,12 @@ class DelimitedReader:
 
     def _look(self) -> tuple[str, list[list[str]]]:
         """The delimiter and the first rows of the sample, whose last may be cut."""
-        sample, utf8 = self._opened.sample, self._encoding == "utf-8"
-        text = (decode(sample) if utf8 else sample.decode(self._encoding, errors="replace")).removeprefix("\ufeff")
+        text = self._source.text
         before = _BEFORE_HEADER.match(text)
         assert before is not None
         self._skip, text = len(before[0].splitlines()), text[before.end() :]
-        delimiter = before[1] or find_delimiter(text, self._opened.suffix)
-        return delimiter, _rows(text, delimiter)
+        delimiter = before[1] or find_delimiter(text, self._source.suffix)
+        return delimiter, _first_rows(text, delimiter)
 
     def _check_comment(self) -> None:
         """Refuse a first line that is a remark: one with a # before a line of column names, or before wider rows."""
@@ -82,12 +79,11 @@ class DelimitedReader:
 
     def _check_first(self) -> None:
         """Refuse a file most of whose first rows are not sound: then it is not the rows that are wrong."""
-        width = len(self.names)
-        odd = [len(row) != width for row in self._first]
+        ragged = [len(row) != len(self.names) for row in self._first]
         torn = [any(map(is_torn, row)) for row in self._first]
-        if 2 * sum(odd) > len(odd):
-            n = odd.index(True)
-            words = ragged(len(self._first[n]), width, f"row {n + 1}")
+        if 2 * sum(ragged) > len(ragged):
+            n = ragged.index(True)
+            words = self._ragged(self._first[n], f"row {n + 1}")
             raise FormatError(
                 f"{self.name}: {words}; most of the first rows are like that",
                 hint=f"the delimiter was taken to be a {DELIMITERS[self.delimiter]}; quote cells that hold one",
@@ -104,56 +100,55 @@ class DelimitedReader:
         return recut(self._pieces(columns), rows)
 
     def _pieces(self, columns: list[str]) -> Iterator[pa.Table]:
-        """Blocks of rows, with a column of reasons as the last."""
-        stream = self._opened.stream()
-        last = self.names[-1]  # an unclosed quote shows in the last column
-        wanted = list(dict.fromkeys([*columns, last]))
-        sound = Utf8Sanitiser(stream, self._encoding == "utf-8")
-        torn = MalformedRows(self.names, self.delimiter, self._skip)
-        none, end = pa.table({name: pa.array([], pa.string()) for name in columns}), ""
-        try:
-            for batch in self._batches(sound, wanted, torn):
-                if batch.num_rows:
-                    end = batch.column(wanted.index(last))[-1].as_py()
-                yield torn.merge(pa.Table.from_batches([batch]).select(columns), sound.torn)
-            if sound.endless:
-                raise self._too_long()
-            sound.wait()
-            yield torn.merge(none, sound.torn)  # odd rows at the end
-        except pa.ArrowInvalid as error:
-            if not self._opened.whole or self._first:
-                raise self._explain(str(error), torn) from None
-            yield torn.merge(none, sound.torn)  # a header alone, without an end of line
-            return
-        except UnicodeError:
-            raise FormatError(f"{self.name} is not {self._encoding} text", hint="save it as UTF-8") from None
-        except DAMAGED as error:
-            raise broken(self.name, error) from None
-        finally:
-            stream.close()
-        if re.search(r"[\r\n]", end) and not torn.last_is_torn and not sound.end.rstrip(b"\r\n").endswith(b'"'):
-            raise FormatError(
-                f"{self.name}: row {torn.rows} opens a quote that is never closed", hint='close it, or write " as ""'
-            )
+        """The rows in pieces of about ``PIECE`` characters, with a column of reasons as the last."""
+        size, line, width = 0, "", len(self.names)
 
-    def _batches(self, source: Utf8Sanitiser, wanted: list[str], torn: MalformedRows) -> Iterable[pa.RecordBatch]:
-        read = pacsv.ReadOptions(
-            use_threads=False,
-            block_size=BLOCK_BYTES,
-            encoding=self._encoding,
-            skip_rows=self._skip,
-            column_names=self.names,
-            skip_rows_after_names=1,  # the header, whose unnamed columns have no name
-        )
-        parse = pacsv.ParseOptions(
-            delimiter=self.delimiter,
-            newlines_in_values=True,
-            ignore_empty_lines=len(self.names) > 1,  # in a file of one column an empty line is a row
-            invalid_row_handler=torn,
-        )
-        types = dict.fromkeys(wanted, pa.string())
-        convert = pacsv.ConvertOptions(include_columns=wanted, column_types=types, strings_can_be_null=False)
-        return pacsv.open_csv(source, read_options=read, parse_options=parse, convert_options=convert)
+        def lines() -> Iterator[str]:
+            nonlocal size, line
+            for line in islice(self._source.lines(MOST, newline=""), self._skip, None):
+                if len(line) == MOST:
+                    raise self._too_long()
+                size += len(line)
+                yield line
+
+        csv.field_size_limit(MOST)
+        reader = csv.reader(lines(), delimiter=self.delimiter)
+        rows, row, n = list[list[str]](), list[str](), 0
+        try:
+            next(reader, None)  # the header
+            end = reader.line_num
+            for row in reader:
+                start, end = end, reader.line_num
+                if not row and width > 1:
+                    continue
+                row = row or [""]  # in a file of one column an empty line is a row
+                n += 1
+                if len(row) != width and end > start + 1:  # more likely a quote that swallows rows than a row
+                    raise FormatError(
+                        f"{self.name}: row {n} goes over several lines and has not the header's {width} cells",
+                        hint='look for a quote that is never closed; write " as "" within a quoted cell',
+                    )
+                rows.append(row)
+                if size > PIECE:
+                    yield self._table(rows, columns)
+                    rows, size = [], 0
+        except csv.Error:  # a cell is too long
+            raise self._too_long() from None
+        if len(row) == width and re.search(r"[\r\n]", row[-1]) and not line.rstrip("\r\n").endswith('"'):
+            raise FormatError(
+                f"{self.name}: row {n} opens a quote that is never closed", hint='close it, or write " as ""'
+            )
+        yield self._table(rows, columns)
+
+    def _table(self, rows: list[list[str]], columns: list[str]) -> pa.Table:
+        width, place = len(self.names), {name: j for j, name in enumerate(self.names)}
+        reasons = [None if len(row) == width else self._ragged(row) for row in rows]
+        cells = {j: [row[j] if j < len(row) else None for row in rows] for j in map(place.__getitem__, columns)}
+        return table_of({name: cells[place[name]] for name in columns}, reasons)
+
+    def _ragged(self, row: list[str], name: str = "the row") -> str:
+        """The reason of a row that has another number of cells than the header."""
+        return f"{name} has {count(len(row), 'cell')}, the header has {len(self.names)}"
 
     def _not_utf8(self, where: str) -> FormatError:
         return FormatError(
@@ -163,23 +158,11 @@ class DelimitedReader:
 
     def _too_long(self) -> TooLargeError:
         return TooLargeError(
-            f"{self.name} has a row of more than {BLOCK_BYTES} bytes", hint="look for a quote that is never closed"
+            f"{self.name} has a row of more than {MOST} bytes", hint="look for a quote that is never closed"
         )
 
-    def _explain(self, text: str, torn: MalformedRows) -> DataError:
-        """Arrow's message in our words."""
-        if torn.over_lines is not None:
-            return FormatError(
-                f"{self.name}: row {torn.over_lines + 1} goes over several lines and has not the header's "
-                f"{len(self.names)} cells",
-                hint='look for a quote that is never closed; write " as "" within a quoted cell',
-            )
-        if "straddling" in text:
-            return self._too_long()
-        return FormatError(f"{self.name} cannot be read: {' '.join(text.split())[:300]}")
 
-
-def _rows(text: str, delimiter: str, limit: int = SAMPLE_ROWS + 1) -> list[list[str]]:
+def _first_rows(text: str, delimiter: str, limit: int = SAMPLE_ROWS + 1) -> list[list[str]]:
     """The first complete rows, blank lines left out."""
     csv.field_size_limit(1 << 24)
     out: list[list[str]] = []
@@ -190,7 +173,7 @@ def _rows(text: str, delimiter: str, limit: int = SAMPLE_ROWS + 1) -> list[list[
             if len(out) >= limit:
                 break
     except csv.Error:
-        pass  # the sample may stop within a row; Arrow reads the file itself
+        pass  # the sample may stop within a row
     return out
 
 
@@ -204,7 +187,7 @@ def find_delimiter(text: str, suffix: str = "") -> str:
     usual = {".tsv": "\t", ".tab": "\t"}.get(suffix, ",")
     best, best_score = usual, (0.0, 0.0, False)
     for delimiter in DELIMITERS:
-        rows = _rows(text, delimiter, 50)
+        rows = _first_rows(text, delimiter, 50)
         if not rows or len(rows[0]) < 2:
             continue
         width = len(rows[0])
@@ -214,12 +197,3 @@ def find_delimiter(text: str, suffix: str = "") -> str:
         if score > best_score:
             best, best_score = delimiter, score
     return best
-
-
-def check_unique(names: list[str], source: str) -> None:
-    """Raise ``AmbiguousColumnError`` where two columns have one name."""
-    double = sorted(name for name, n in Counter(names).items() if n > 1)
-    if double:
-        raise AmbiguousColumnError(
-            f"{source} has two columns named {', '.join(map(repr, double))}", hint="rename or delete one of them"
-        )

@@ -10,7 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from molgraph.base.errors import CellError, DataError, FormatError
-from molgraph.data.reading.columns import CORRECT, MISSING_WORDS, as_text
+from molgraph.data.reading.cells import MISSING_WORDS
+from molgraph.data.reading.chunk import as_text
+
+CORRECT = "correct the cell, or leave it empty where there is no value"
 
 
 def as_numbers(column: pa.ChunkedArray, name: str, start: int = 0, hint: str = "", finite: bool = True) -> np.ndarray:
@@ -33,8 +36,8 @@ def as_numbers(column: pa.ChunkedArray, name: str, start: int = 0, hint: str = "
     numbers, wrong = parse_numbers(column, name, finite=finite)
     if len(wrong):
         text = as_text(column)[wrong[0]].strip()
-        why = no_number(name, text, f" in row {start + wrong[0] + 1}")
-        raise CellError(why, hint=advice(text) or hint or CORRECT)
+        reason = no_number(name, text, f" in row {start + wrong[0] + 1}")
+        raise CellError(reason, hint=advice(text) or hint or CORRECT)
     return numbers
 
 
@@ -49,8 +52,8 @@ def parse_numbers(column: pa.ChunkedArray, name: str, *, finite: bool = True) ->
         column = column.cast(column.type.value_type)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         texts = pc.utf8_trim_whitespace(column)
-        gone = pc.is_in(pc.ascii_lower(texts), pa.array(MISSING_WORDS, texts.type))
-        column = pc.if_else(gone, pa.scalar(None, texts.type), texts)
+        missing = pc.is_in(pc.ascii_lower(texts), pa.array(MISSING_WORDS, texts.type))
+        column = pc.if_else(missing, pa.scalar(None, texts.type), texts)
     try:
         values = pc.fill_null(pc.cast(column, pa.float64(), safe=False), np.nan)
         numbers = values.to_numpy(zero_copy_only=False).astype(np.float64)
@@ -107,5 +110,5 @@ def numbers_or_none(column: pa.ChunkedArray, *, finite: bool = False) -> np.ndar
 
 def numeric_columns(sample: pa.Table, names: Sequence[str]) -> list[str]:
     """Those columns whose sampled cells are numbers, at least one of them."""
-    found = {name: numbers_or_none(sample[name]) for name in names}
-    return [name for name, values in found.items() if values is not None and not np.isnan(values).all()]
+    columns = {name: numbers_or_none(sample[name]) for name in names}
+    return [name for name, values in columns.items() if values is not None and not np.isnan(values).all()]

@@ -3,23 +3,86 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from io import StringIO
 from itertools import count, islice
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from molgraph.base.errors import FormatError, TooLargeError
 from molgraph.chem.molfile import FIELD, MAX_LINE, SDRecord, read_records
-from molgraph.data.reading.chunk import GEOMETRY, MOLBLOCK, REASON, SAMPLE_ROWS, Chunk, check_size, recut
-from molgraph.data.reading.columns import is_smiles_name
-from molgraph.data.reading.csv_repair import is_torn, shown, tell_marked
-from molgraph.data.reading.source import Opened
-from molgraph.data.reading.text_lines import LineReader
+from molgraph.data.reading.chunk import (
+    GEOMETRY,
+    MOLBLOCK,
+    SAMPLE_ROWS,
+    Chunk,
+    Reader,
+    check_size,
+    chunk_of,
+    table_of,
+)
+from molgraph.data.reading.names import is_smiles_name
+from molgraph.data.reading.source import SourceFile, is_torn, shown
 
-PIECE_ROWS = 1_000
 MAX_FIELDS = 10_000
 _SHOWN = 1_000  # characters of a line that is too long
+
+
+class RecordReader(Reader):
+    """The base class of readers of records.
+
+    Args:
+        source: the file.
+    """
+
+    _first: Sequence[Any]  # the records of the sample
+
+    def __init__(self, source: SourceFile) -> None:
+        self._source = source
+        self.name, self.rereadable = source.name, source.rereadable
+        lines = StringIO(source.text, newline=None).readlines()
+        self._head = lines if source.whole else lines[:-1]  # whole lines of the sample
+
+    @abstractmethod
+    def records(self, columns: Sequence[str]) -> Iterator[tuple[Any, int, str]]:
+        """Each record with what some columns need, its characters, and why it has no molecule (empty for one)."""
+
+    @abstractmethod
+    def cells(self, records: Sequence[Any], name: str) -> list[str | None]:
+        """The cells of a column."""
+
+    def lines(self) -> Iterator[str]:
+        """The lines of the file."""
+        return self._source.lines(MAX_LINE)
+
+    def sample(self) -> pa.Table:
+        return self._table(self._first[:SAMPLE_ROWS], self.names).select(self.names)
+
+    def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
+        held, reasons, start, size = list[Any](), list[str](), 0, 0
+        for record, n_characters, reason in self.records(columns):
+            held.append(record)
+            reasons.append(reason)
+            size += n_characters
+            if rows is not None:
+                check_size(size, start, len(held))
+            if len(held) == rows:
+                yield self._chunk(held, reasons, columns, start)
+                start, held, reasons, size = start + len(held), [], [], 0
+        if held or start == 0:
+            yield self._chunk(held, reasons, columns, start)
+
+    def _chunk(self, records: list[Any], reasons: list[str], columns: list[str], start: int) -> Chunk:
+        chunk, faults = chunk_of(self._table(records, columns), start), np.array(reasons, dtype=object)
+        return replace(chunk, reasons=faults if chunk.torn is None else np.where(chunk.torn, chunk.reasons, faults))
+
+    def _table(self, records: Sequence[Any], columns: Sequence[str]) -> pa.Table:
+        """Records as a table with a column of reasons of those that are no text."""
+        return table_of({name: self.cells(records, name) for name in columns}, [None] * len(records))
 
 
 def split_line(line: str) -> tuple[str, str]:
@@ -44,57 +107,45 @@ def split_line(line: str) -> tuple[str, str]:
     return text, rest
 
 
-class SmilesReader(LineReader):
+class SmilesReader(RecordReader):
     """Lines of a SMILES and a name, with or without a header line."""
 
-    smiles: str | None = "smiles"
-    geometry: str | None = None
+    smiles = "smiles"
 
-    def __init__(self, opened: Opened) -> None:
-        super().__init__(opened)
-        self.names = ["smiles", "name"]
-        lines = self._head_lines()
+    def __init__(self, source: SourceFile) -> None:
+        super().__init__(source)
+        self.names, lines = ["smiles", "name"], self._head
         self._skip = int(bool(lines) and is_smiles_name(re.split(r"[\s,;]", lines[0].strip())[0]))
-        self.id = "name" if any(split_line(line)[1] for line in lines[self._skip :]) else None
+        self._first = lines[self._skip :]
+        self.id = "name" if any(split_line(line)[1] for line in self._first) else None
 
-    def _table(self, lines: list[str]) -> pa.Table:
-        pairs = [split_line(line) if len(line) < MAX_LINE else (line[:_SHOWN], "") for line in lines]
+    def records(self, columns: Sequence[str]) -> Iterator[tuple[str, int, str]]:
         reason = f"a line of more than {MAX_LINE:,} characters; the first {_SHOWN:,} are shown"
-        columns: dict[str, list[str | None]] = {"smiles": [p[0] for p in pairs], "name": [p[1] for p in pairs]}
-        columns[REASON] = [reason if len(line) >= MAX_LINE else None for line in lines]
-        table = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
-        return tell_marked(table, self.names)
+        for line in islice(self.lines(), self._skip, None):
+            yield line, len(line), reason if len(line) >= MAX_LINE else ""
 
-    def sample(self) -> pa.Table:
-        return self._table(self._head_lines()[self._skip : self._skip + SAMPLE_ROWS]).select(self.names)
-
-    def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
-        return recut((t.select([*columns, REASON]) for t in self._pieces()), rows)
-
-    def _pieces(self) -> Iterator[pa.Table]:
-        lines = islice(self._lines(), self._skip, None)
-        while held := list(islice(lines, PIECE_ROWS)):
-            yield self._table(held)
-        yield self._table([])
+    def cells(self, records: Sequence[str], name: str) -> list[str | None]:
+        pairs = (split_line(line) if len(line) < MAX_LINE else (line[:_SHOWN], "") for line in records)
+        return [pair[self.names.index(name)] for pair in pairs]
 
 
-class RecordReader(LineReader):
+class SDReader(RecordReader):
     """An SD file; its columns are its fields and the title line. A field named ``smiles`` is the column ``smiles_2``.
 
     A field may first occur in any record, so a file that can be read twice is looked through for their names; of
     standard input the first records alone are known.
     """
 
-    smiles: str | None = "smiles"
-    geometry: str | None = GEOMETRY
+    smiles = "smiles"
+    geometry = GEOMETRY
     TITLE = "title"
 
-    def __init__(self, opened: Opened) -> None:
-        super().__init__(opened)
-        self._records = list(read_records(self._head_lines(), molecules=False))
-        fields = dict.fromkeys(name for record in self._records for name in record.fields)
-        if opened.rereadable and not opened.whole:
-            for line in self._lines():
+    def __init__(self, source: SourceFile) -> None:
+        super().__init__(source)
+        self._first = list(read_records(self._head, molecules=False))
+        fields = dict.fromkeys(name for record in self._first for name in record.fields)
+        if source.rereadable and not source.whole:
+            for line in self.lines():
                 if line[0] == ">" and (match := FIELD.match(line)) and len(fields) <= MAX_FIELDS:
                     fields[match[1]] = None
         if len(fields) > MAX_FIELDS:
@@ -103,44 +154,21 @@ class RecordReader(LineReader):
         for name in sorted(set(fields) & {"smiles", self.TITLE}):  # the names of the structure and of the title line
             self._fields[next(n for k in count(2) if (n := f"{name}_{k}") not in self._fields)] = name
         self.names = ["smiles", self.TITLE, *self._fields]
-        self.id = self.TITLE if any(record.title for record in self._records) else None
-
-    def _table(self, records: list[SDRecord], columns: list[str]) -> pa.Table:
-        own = {"smiles": [r.smiles for r in records], self.TITLE: [r.title for r in records]}
-        own[MOLBLOCK] = [r.block for r in records]
+        self.id = self.TITLE if any(record.title for record in self._first) else None
+        self._attributes = {"smiles": "smiles", self.TITLE: "title", MOLBLOCK: "block"}
         if GEOMETRY not in self._fields:
-            own[GEOMETRY] = own[MOLBLOCK]
-        fields = self._fields
-        out = {n: own[n] if n in own else [r.fields.get(fields.get(n, n), "") for r in records] for n in columns}
-        return pa.table({name: pa.array(values, pa.string()) for name, values in out.items()})
+            self._attributes[GEOMETRY] = "block"
 
-    def sample(self) -> pa.Table:
-        return self._table(self._records[:SAMPLE_ROWS], self.names)
-
-    def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
-        if bad := [name for name in columns if is_torn(self._fields.get(name, ""))]:
+    def records(self, columns: Sequence[str]) -> Iterator[tuple[SDRecord, int, str]]:
+        if torn := [name for name in columns if is_torn(self._fields.get(name, ""))]:
             raise FormatError(
-                f"{self.name} is not UTF-8 text: it has the field {bad[0]!r}",
+                f"{self.name} is not UTF-8 text: it has the field {torn[0]!r}",
                 hint="convert it, for example: iconv -f WINDOWS-1252 -t UTF-8 IN > OUT",
             )
-        held: list[SDRecord] = []
-        start = size = 0
-        for record in read_records(self._lines(), blocks=bool({MOLBLOCK, GEOMETRY} & {*columns})):
-            held.append(record)
-            size += len(record.block) + sum(map(len, record.fields.values()))
-            if rows is not None:
-                check_size(size, start, len(held))
-            if rows is not None and len(held) == rows:
-                yield self._chunk(held, columns, start)
-                start, held, size = start + len(held), [], 0
-        if held or start == 0:
-            yield self._chunk(held, columns, start)
+        for record in read_records(self.lines(), blocks=bool({MOLBLOCK, GEOMETRY} & {*columns})):
+            yield record, len(record.block) + sum(map(len, record.fields.values())), record.reason
 
-    def _chunk(self, records: list[SDRecord], columns: list[str], start: int) -> Chunk:
-        reasons = np.array([r.reason for r in records], dtype=object)
-        told = tell_marked(
-            self._table(records, columns).append_column(REASON, pa.nulls(len(records), pa.string())), columns
-        )
-        marked = told[REASON].is_valid().to_numpy()
-        reasons[marked] = told[REASON].to_numpy(zero_copy_only=False)[marked]
-        return Chunk(told.drop_columns([REASON]), start, reasons, marked if marked.any() else None)
+    def cells(self, records: Sequence[SDRecord], name: str) -> list[str | None]:
+        if attribute := self._attributes.get(name):
+            return [getattr(record, attribute) for record in records]
+        return [record.fields.get(self._fields.get(name, name), "") for record in records]

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import datetime
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from molgraph.base.errors import DataError, EmptyError, FormatError, MissingColumnError, nearest
+from molgraph.base.printable import encodable
 from molgraph.base.workbook import MOST_ROWS, split_sheet
-from molgraph.data.reading.chunk import SAMPLE_ROWS, Chunk, check_size
-from molgraph.data.reading.columns import encodable
-from molgraph.data.reading.delimited import check_unique
-from molgraph.data.reading.source import Opened
+from molgraph.data.reading.chunk import MemoryReader, check_size, check_unique
+from molgraph.data.reading.source import SourceFile
 
 #: what openpyxl raises for files that are damaged or none of its own
 BROKEN = (zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError, AttributeError, TypeError, SyntaxError)
 
 
-class WorkbookReader:
+class WorkbookReader(MemoryReader):
     """One sheet of a workbook; the first where none is named behind ``::``.
 
     The first row that is not empty is the header. Each row below it is a row, empty ones between others too; empty
@@ -34,11 +32,6 @@ class WorkbookReader:
     Raises:
         DataError: no workbook, no such sheet, an empty one, or formulas that were never computed.
     """
-
-    smiles: str | None = None
-    id: str | None = None
-    geometry: str | None = None
-    rereadable = True
 
     def __init__(self, source: str | Path) -> None:
         path, sheet = split_sheet(str(source))
@@ -54,28 +47,21 @@ class WorkbookReader:
         self.names = [cell.strip() or f"column {j + 1}" for j, cell in enumerate(wide[0])]
         check_unique(self.names, self.name)
         columns = zip(*wide[1:], strict=True) if len(wide) > 1 else [()] * width
-        texts = [pa.array(map(encodable, cells), pa.string()) for cells in columns]
-        self._table = pa.table(texts, names=self.names)
+        self._table = pa.table([pa.array(map(encodable, cells), pa.string()) for cells in columns], names=self.names)
+        self.n_rows = len(self._table)
 
-    def sample(self) -> pa.Table:
-        return self._table.slice(0, SAMPLE_ROWS)
-
-    def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
-        n = len(self._table)
-        for start in range(0, n, rows or max(n, 1)):
-            part = self._table.select(columns).slice(start, rows or n)
-            check_size(part.nbytes, start, len(part))
-            yield Chunk(part.combine_chunks(), start)
+    def table(self, names: list[str], rows: slice) -> pa.Table:
+        return self._table.select(names)[rows]
 
     def _read(self, path: str, sheet: str | None) -> list[list[str]]:
         """The cells of the sheet as text, row by row."""
         import openpyxl
 
         if not Path(path).is_file():
-            Opened(path)  # says what is wrong
+            SourceFile(path)  # says what is wrong
         try:
             with zipfile.ZipFile(path) as packed:
-                check_size(sum(each.file_size for each in packed.infolist()), 0, MOST_ROWS)
+                check_size(sum(part.file_size for part in packed.infolist()), 0, MOST_ROWS)
             book = openpyxl.load_workbook(path, read_only=True, data_only=True)
             try:
                 rows = [[_text(cell) for cell in row] for row in self._sheet(book, sheet).iter_rows(values_only=True)]
@@ -91,11 +77,11 @@ class WorkbookReader:
         return rows
 
     def _sheet(self, book: Any, name: str | None) -> Any:
-        known = [each.title for each in book.worksheets]
-        if name is None and known:
+        titles = [sheet.title for sheet in book.worksheets]
+        if name is None and titles:
             return book.worksheets[0]
-        if name not in known:
-            raise MissingColumnError(f"{self.name}: there is no sheet {name!r}", hint=nearest(name or "", known))
+        if name not in titles:
+            raise MissingColumnError(f"{self.name}: there is no sheet {name!r}", hint=nearest(name or "", titles))
         return book[name]
 
     def _check_formulas(self, openpyxl: Any, path: str, sheet: str | None, rows: list[list[str]]) -> None:
