@@ -228,7 +228,7 @@ def test_any_csv_reads_back(tmp_path: Path, rows, end, start, packed, delimiter,
 
 
 def test_chunks_cross_blocks_and_ids_run_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("molgraph.data.reading.delimited.PIECE", 4096)
+    monkeypatch.setattr("molgraph.data.reading.delimited.PIECE_ROWS", 40)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"smiles": ["C" * n for n in rng.integers(1, 30, 3000)], "y": rng.normal(size=3000)})
     frame.to_csv(tmp_path / "t.csv", index=False)

@@ -140,7 +140,7 @@ def test_a_record_without_end_and_rows_without_end_are_bounded(tmp_path: Path, m
     path.write_text("".join(BLOCK.format(i).replace("1\n\n$", "z" * 90 + "\n\n$") for i in range(100)))
     (tmp_path / "t.csv").write_text("smiles,y\n" + f"{'C' * 90},1\n" * 100)
     (tmp_path / "t.smi").write_text(f"{'C' * 90}\n" * 100)
-    monkeypatch.setattr(delimited, "PIECE", 1000)
+    monkeypatch.setattr(delimited, "PIECE_ROWS", 10)
     for name, options in (("t.sdf", {"id": "y"}), ("t.csv", {}), ("t.smi", {})):
         with pytest.raises(TooLargeError, match="5,000"):
             list(iter_tables(tmp_path / name, chunk_rows=90, **options))

@@ -97,7 +97,7 @@ def test_a_quoted_end_of_line_before_an_odd_last_row_is_no_open_quote(tmp_path: 
 
 
 def test_odd_rows_alone_in_a_block_and_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("molgraph.data.reading.delimited.PIECE", 64)
+    monkeypatch.setattr("molgraph.data.reading.delimited.PIECE_ROWS", 4)
     lines = (
         [f"CC,{i}" for i in range(300)] + [f"C,{i},x" for i in range(300, 700)] + [f"C,{i}" for i in range(700, 710)]
     )
@@ -129,9 +129,9 @@ odd_rows = st.one_of(
     packed=st.booleans(),
     delimiter=st.sampled_from([",", "\t", ";"]),
     chunk_rows=st.integers(1, 7),
-    block=st.sampled_from([256, 1 << 22]),
+    piece=st.sampled_from([2, 1000]),
 )
-def test_rows_in_are_rows_out(tmp_path, odd, sound, order: Random, end, packed, delimiter, chunk_rows, block) -> None:
+def test_rows_in_are_rows_out(tmp_path, odd, sound, order: Random, end, packed, delimiter, chunk_rows, piece) -> None:
     sound = [*sound, *[("CC", "fill", "x")] * (len(odd) + 1)]  # most rows are sound
     rows = [("ok", list(row)) for row in sound] + odd
     order.shuffle(rows)
@@ -141,7 +141,7 @@ def test_rows_in_are_rows_out(tmp_path, odd, sound, order: Random, end, packed, 
     content = text.getvalue().encode("utf-8", "surrogateescape")
     path = write(tmp_path, gzip.compress(content) if packed else content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("molgraph.data.reading.delimited.PIECE", block)
+        patch.setattr("molgraph.data.reading.delimited.PIECE_ROWS", piece)
         table = read_table(path, smiles="smiles", id="name", split="part")
         chunks = list(iter_tables(path, chunk_rows=chunk_rows, smiles="smiles", id="name", split="part"))
     assert len(table) == len(rows)

@@ -1,13 +1,13 @@
-"""Read the text of one cell of measured values: its qualifier, its number and its unit."""
+"""Read the text of one cell of measured values (qualifier, number, unit), or say how it could be read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from molgraph.base.errors import BadValueError, UnknownNameError
+from molgraph.base.errors import BadValueError, CellError, UnknownNameError
 from molgraph.data.reading.units import MILLIONTHS, UNITS, plain_unit
 
 MISSING_WORDS = ("", "na", "n/a", "#n/a", "nan", "null", "none", "-")
@@ -33,6 +33,8 @@ _CELL = re.compile(rf"(?P<qualifier><<|>>|[<>]=?|=[<>]?|[~≈≤≥]|ca\.|)\s*(?
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _POINTS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
 _DECIMAL = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
+
+_VERBS = "in train, evaluate and data curate (benchmarks read its table); molgraph data audit lists such cells"
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,35 @@ def points_are_decimal(cells: Iterable[CellText]) -> bool:
 def is_missing(text: str) -> bool:
     """Whether a cell says that there is no value."""
     return text.strip().lower() in MISSING_WORDS
+
+
+def refusal(name: str, odd: Sequence[OddCell], counts: str, unit: str) -> CellError:
+    """The error for the first of some odd cells that another way of reading would read.
+
+    Args:
+        name: the column.
+        odd: all odd cells of the column.
+        counts: how many cells have each unit, in words, or empty.
+        unit: the commonest unit that values can be brought to, or empty.
+    """
+    first = next(cell for cell in odd if cell.kind in DECIDED)
+    n = sum(cell.kind == first.kind for cell in odd)
+    many = f" ({n:,} such cells)" if n > 1 else ""
+    where = f"column {name!r} holds {first.text[:60]!r} in row {first.row + 1}"
+    if first.kind == SIGNS:
+        words = f"{where}: a decimal comma beside points, or one of them parts thousands{many}"
+        return CellError(words, hint="write all decimals with a point, or all with a comma")
+    if first.kind == COMMA:
+        thousands = any(read_cell(cell.text).comma == THOUSANDS for cell in odd)
+        doubt = ", or one of thousands" if thousands else ""
+        hint = f"write decimals with a point, or say --decimal , (in Python decimal=',') {_VERBS}"
+        return CellError(f"{where}: a decimal comma{doubt}{many}", hint=hint)
+    if first.kind == QUALIFIER:
+        hint = "--qualifiers drop (in Python and a benchmark's [[table]] qualifiers='drop') leaves such labels out"
+        hint += f", strip reads the bare number as exact, learn (train, evaluate) takes it as a limit, {_VERBS}"
+        return CellError(f"{where}: a bound, no measured value{many}", hint=hint)
+    hint = f"--unit {unit} brings all values to {unit}, {_VERBS}" if unit else "write numbers alone"
+    return CellError(f"{where}: a number with a unit{counts}", hint=hint)
 
 
 def _foreign(text: str) -> bool:

@@ -9,7 +9,9 @@ import csv
 import io
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
+from typing import cast
 
 import pyarrow as pa
 
@@ -17,10 +19,10 @@ from molgraph.base.errors import EmptyError, FormatError, TooLargeError
 from molgraph.base.printable import count
 from molgraph.data.reading.chunk import SAMPLE_ROWS, Chunk, Reader, check_unique, recut, table_of
 from molgraph.data.reading.names import is_smiles_name
-from molgraph.data.reading.source import SourceFile, is_torn, shown
+from molgraph.data.reading.source import DAMAGED, SourceFile, broken, is_torn, shown
 
 MOST = 1 << 22  # characters of a row
-PIECE = 1 << 19  # characters of the rows that are held as Python's texts
+PIECE_ROWS, PIECE_CELLS = 1_000, 500_000  # that are held as Python's texts, at most
 _LEAST = 3  # lines of the sample: the header, a row, and one that may be cut
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
 #: Blank lines, and the line with which Excel is told the delimiter.
@@ -100,51 +102,44 @@ class DelimitedReader(Reader):
         return recut(self._pieces(columns), rows)
 
     def _pieces(self, columns: list[str]) -> Iterator[pa.Table]:
-        """The rows in pieces of about ``PIECE`` characters, with a column of reasons as the last."""
-        size, line, width = 0, "", len(self.names)
-
-        def lines() -> Iterator[str]:
-            nonlocal size, line
-            for line in islice(self._source.lines(MOST, newline=""), self._skip, None):
-                if len(line) == MOST:
-                    raise self._too_long()
-                size += len(line)
-                yield line
-
+        """The rows in pieces, with a column of reasons as the last."""
+        width, n_rows, rows = len(self.names), 0, list[list[str]]()
         csv.field_size_limit(MOST)
-        reader = csv.reader(lines(), delimiter=self.delimiter)
-        rows, row, n = list[list[str]](), list[str](), 0
-        try:
-            next(reader, None)  # the header
-            end = reader.line_num
-            for row in reader:
-                start, end = end, reader.line_num
-                if not row and width > 1:
-                    continue
-                row = row or [""]  # in a file of one column an empty line is a row
-                n += 1
-                if len(row) != width and end > start + 1:  # more likely a quote that swallows rows than a row
-                    raise FormatError(
-                        f"{self.name}: row {n} goes over several lines and has not the header's {width} cells",
-                        hint='look for a quote that is never closed; write " as "" within a quoted cell',
-                    )
-                rows.append(row)
-                if size > PIECE:
-                    yield self._table(rows, columns)
-                    rows, size = [], 0
-        except csv.Error:  # a cell is too long
-            raise self._too_long() from None
-        if len(row) == width and re.search(r"[\r\n]", row[-1]) and not line.rstrip("\r\n").endswith('"'):
-            raise FormatError(
-                f"{self.name}: row {n} opens a quote that is never closed", hint='close it, or write " as ""'
-            )
-        yield self._table(rows, columns)
+        stream = _BoundedLines(cast(io.RawIOBase, self._source.stream()), 1 << 16)
+        with self._source.open_text("", stream) as text:
+            try:
+                reader = csv.reader(islice(text, self._skip, None), delimiter=self.delimiter)
+                next(reader, None)  # the header
+                while piece := list(islice(reader, max(1, min(PIECE_ROWS, PIECE_CELLS // width)))):
+                    # an empty line is a row where there is one column
+                    rows = [row for row in piece if row] if width > 1 else [row or [""] for row in piece]
+                    yield self._table(rows, columns, n_rows)
+                    n_rows += len(rows)
+            except csv.Error:
+                words = f"{self.name} has a row of more than {MOST} bytes"
+                raise TooLargeError(words, hint="look for a quote that is never closed") from None
+            except DAMAGED as error:
+                raise broken(self.name, error) from None
+        if rows and len(rows[-1]) == width and re.search(r"[\r\n]", rows[-1][-1]) and not stream.ends_with_a_quote:
+            words = f"{self.name}: row {n_rows} opens a quote that is never closed"
+            raise FormatError(words, hint='close it, or write " as ""')
+        yield self._table([], columns, n_rows)
 
-    def _table(self, rows: list[list[str]], columns: list[str]) -> pa.Table:
+    def _table(self, rows: list[list[str]], columns: list[str], start: int) -> pa.Table:
         width, place = len(self.names), {name: j for j, name in enumerate(self.names)}
-        reasons = [None if len(row) == width else self._ragged(row) for row in rows]
-        cells = {j: [row[j] if j < len(row) else None for row in rows] for j in map(place.__getitem__, columns)}
-        return table_of({name: cells[place[name]] for name in columns}, reasons)
+        reasons = [None if len(row) == width else self._reason(row, start + i) for i, row in enumerate(rows)]
+        if any(reasons):
+            rows = [[*row, *[None] * (width - len(row))] for row in rows]  # type: ignore[list-item]
+        wanted = {name: place[name] for name in columns}
+        return table_of({name: [row[j] for row in rows] for name, j in wanted.items()}, reasons)
+
+    def _reason(self, row: list[str], number: int) -> str:
+        """Why a row is none; one over several lines is refused: more likely a quote that swallows rows than a row."""
+        if any(re.search(r"\n.|\r[^\n]", cell, re.DOTALL) for cell in row):
+            words = f"row {number + 1} goes over several lines and has not the header's {len(self.names)} cells"
+            hint = 'look for a quote that is never closed; write " as "" within a quoted cell'
+            raise FormatError(f"{self.name}: {words}", hint=hint)
+        return self._ragged(row)
 
     def _ragged(self, row: list[str], name: str = "the row") -> str:
         """The reason of a row that has another number of cells than the header."""
@@ -156,24 +151,35 @@ class DelimitedReader(Reader):
             hint="convert it, for example: iconv -f WINDOWS-1252 -t UTF-8 IN > OUT; Excel saves it as CSV UTF-8",
         )
 
-    def _too_long(self) -> TooLargeError:
-        return TooLargeError(
-            f"{self.name} has a row of more than {MOST} bytes", hint="look for a quote that is never closed"
-        )
+
+class _BoundedLines(io.BufferedReader):
+    """Plain bytes, none of whose lines has more than ``MOST``, and whether the last one ends with a quote."""
+
+    _length, _end = 0, b""
+
+    def read1(self, size: int = -1, /) -> bytes:
+        piece = super().read1(size)
+        end = max(piece.rfind(b"\n"), piece.rfind(b"\r"))
+        self._length = len(piece) - end - 1 + (self._length if end < 0 else 0)
+        if self._length > MOST:
+            raise csv.Error
+        self._end = (self._end + piece[-8:])[-8:]
+        return piece
+
+    @property
+    def ends_with_a_quote(self) -> bool:
+        """Of what was read so far; without zeros, as UTF-16 has them, and ends of lines."""
+        return self._end.replace(b"\0", b"").rstrip(b"\r\n").endswith(b'"')
 
 
 def _first_rows(text: str, delimiter: str, limit: int = SAMPLE_ROWS + 1) -> list[list[str]]:
     """The first complete rows, blank lines left out."""
     csv.field_size_limit(1 << 24)
+    rows = filter(None, csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     out: list[list[str]] = []
-    try:
-        for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
-            if row:
-                out.append(row)
-            if len(out) >= limit:
-                break
-    except csv.Error:
-        pass  # the sample may stop within a row
+    with suppress(csv.Error):  # the sample may stop within a row
+        for row in islice(rows, limit):
+            out.append(row)
     return out
 
 

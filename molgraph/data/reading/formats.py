@@ -74,25 +74,20 @@ def reader_for(source: Any) -> Reader:
         return SDReader(file)
     if suffix == ".parquet":
         raise FormatError(f"{file.name} is not a parquet file", hint="it may be cut short, or of another format")
-    if suffix in FRAMES or _begins_with_a_frame(file):
+    unnamed = suffix in ("", ".txt")
+    if suffix in FRAMES or (unnamed and _begins_with_a_frame(file.text)):
         return XyzReader(file)
-    if suffix in LINES or _lines_of_smiles(file):
-        return SmilesReader(file)
-    return DelimitedReader(file)
+    return SmilesReader(file) if suffix in LINES or (unnamed and _lines_of_smiles(file.text)) else DelimitedReader(file)
 
 
-def _lines_of_smiles(file: SourceFile) -> bool:
-    """Whether a text without a telling name starts with a SMILES instead of a header."""
-    if file.suffix not in ("", ".txt"):
-        return False
-    first = (file.text.lstrip().splitlines() or [""])[0]
+def _lines_of_smiles(text: str) -> bool:
+    """Whether a text starts with a SMILES instead of a header."""
+    first = (text.lstrip().splitlines() or [""])[0]
     word = re.split(r"[\s,;]", first)[0]
     return not is_smiles_name(word) and not re.search(r"[,;]", first) and parse_smiles(word).mol is not None
 
 
-def _begins_with_a_frame(file: SourceFile) -> bool:
-    """Whether a text without a telling name starts with a number of atoms, a comment and an atom in space."""
-    if file.suffix not in ("", ".txt"):
-        return False
-    lines = file.text.splitlines()[:3]
+def _begins_with_a_frame(text: str) -> bool:
+    """Whether a text starts with a number of atoms, a comment and an atom in space."""
+    lines = text.splitlines()[:3]
     return len(lines) == 3 and lines[0].strip().isdigit() and bool(_ATOM.match(lines[2]))

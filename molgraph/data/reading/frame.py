@@ -38,8 +38,9 @@ class FrameReader(MemoryReader):
             columns = [(name, _series(values)) for name, values in source.items()]
         elif isinstance(source, Sequence | np.ndarray | pd.Series | pd.Index) and not isinstance(source, bytes):
             if (dimensions := getattr(source, "ndim", 1)) != 1:
-                words = f"an array of {dimensions} dimensions is no list of SMILES"
-                raise ShapeError(words, hint="give one column of it")
+                raise ShapeError(
+                    f"an array of {dimensions} dimensions is no list of SMILES", hint="give one column of it"
+                )
             columns, self.smiles = [("smiles", _series(source))], "smiles"
         else:
             raise FormatError(
@@ -59,15 +60,12 @@ class FrameReader(MemoryReader):
 
 def _length(name: Any, values: Any) -> int:
     """Of a column; one value, a text, a generator or an array of two dimensions is none."""
-    try:
-        if isinstance(values, (str, bytes, Mapping)) or getattr(values, "ndim", 1) > 1:
-            raise TypeError
+    if hasattr(values, "__len__") and not isinstance(values, (str, bytes, Mapping)) and getattr(values, "ndim", 1) == 1:
         return len(values)
-    except TypeError:
-        raise FormatError(
-            f"column {name!r} is of type {type(values).__name__}, not a list of values",
-            hint="give a list, a Series or an array of one dimension, with a value for each row",
-        ) from None
+    raise FormatError(
+        f"column {name!r} is of type {type(values).__name__}, not a list of values",
+        hint="give a list, a Series or an array of one dimension, with a value for each row",
+    )
 
 
 def _series(values: Any) -> pd.Series:
@@ -77,9 +75,7 @@ def _series(values: Any) -> pd.Series:
     values = list(values)
     if values and all(isinstance(v, (int, float, np.number)) for v in values):
         return pd.Series(values)
-    out = np.empty(len(values), dtype=object)
-    out[:] = values
-    return pd.Series(out, dtype=object)
+    return pd.Series(values, dtype=object)
 
 
 def _to_arrow(values: pd.Series) -> pa.Array:
@@ -88,25 +84,19 @@ def _to_arrow(values: pd.Series) -> pa.Array:
         if numbers.dtype.itemsize > 8:
             numbers = numbers.astype(np.float64)  # Arrow has no longer ones
         return pa.array(numbers.astype(numbers.dtype.newbyteorder("="), copy=False), from_pandas=True)
-    missing = pd.isna(values).to_numpy()
-    texts = [None if gone else _text(v) for v, gone in zip(values, missing, strict=True)]
-    try:
-        return pa.array(texts, pa.string())
-    except UnicodeEncodeError:
-        return pa.array([t and encodable(t) for t in texts], pa.string())
+    texts = [None if missing else encodable(_text(v)) for v, missing in zip(values, pd.isna(values), strict=True)]
+    return pa.array(texts, pa.string())
 
 
 def _text(value: Any) -> str:
     """A cell as text; RDKit's molecules as SMILES."""
-    if isinstance(value, np.ndarray):
-        value = value.tolist()  # whose text has all digits
     if isinstance(value, Geometry):
         geometry, reason = read_geometry(value)
-        if reason or geometry.residue is None:
-            return (
-                f"no geometry: {reason}"
-                if reason
-                else write_frame(geometry.numbers, geometry.positions, geometry.forces)
-            )
-        return write_structure(Structure(**geometry.arrays()))
-    return value if isinstance(value, str) else write_smiles(value).smiles if is_mol(value) else text_of(value)
+        if reason:
+            return f"no geometry: {reason}"
+        if geometry.residue is not None:
+            return write_structure(Structure(**geometry.arrays()))
+        return write_frame(geometry.numbers, geometry.positions, geometry.forces)
+    if is_mol(value):
+        return write_smiles(value).smiles
+    return text_of(value.tolist() if isinstance(value, np.ndarray) else value)  # whose text has all digits

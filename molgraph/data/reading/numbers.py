@@ -9,40 +9,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from molgraph.base.errors import CellError, DataError, FormatError
+from molgraph.base.errors import FormatError
 from molgraph.data.reading.cells import MISSING_WORDS
-from molgraph.data.reading.chunk import as_text
 
 CORRECT = "correct the cell, or leave it empty where there is no value"
 
 
-def as_numbers(column: pa.ChunkedArray, name: str, start: int = 0, hint: str = "", finite: bool = True) -> np.ndarray:
-    """A column as float64 [n]; NaN where a cell is missing (empty, NA, N/A, #N/A, NaN, null, None, -).
+def parse_numbers(column: pa.ChunkedArray, name: str, *, finite: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """A column as float64 [n], and the rows (int64) of the cells that are no numbers, which are NaN.
+
+    So are missing ones: empty, NA, N/A, #N/A, NaN, null, None, -.
 
     Args:
         column: text or numbers.
         name: the column's name, for messages.
-        start: number of the column's first row, from 0.
-        hint: what else a person could do about text.
-        finite: whether an infinite value is refused.
+        finite: whether an infinite value is none.
 
     Raises:
-        DataError: text that is no number, or an infinite one, with the column, the row and the text.
-
-    Example:
-        >>> as_numbers(pa.chunked_array([["1.5", " 2e3 ", "NA", ""]]), "y")
-        array([1.5e+00, 2.0e+03,     nan,     nan])
-    """
-    numbers, wrong = parse_numbers(column, name, finite=finite)
-    if len(wrong):
-        text = as_text(column)[wrong[0]].strip()
-        reason = no_number(name, text, f" in row {start + wrong[0] + 1}")
-        raise CellError(reason, hint=advice(text) or hint or CORRECT)
-    return numbers
-
-
-def parse_numbers(column: pa.ChunkedArray, name: str, *, finite: bool = True) -> tuple[np.ndarray, np.ndarray]:
-    """A column as ``as_numbers`` reads it, NaN where a cell is no number, and the rows (int64) of such cells.
+        FormatError: a column of another type.
 
     Example:
         >>> parse_numbers(pa.chunked_array([["1.5", "n.d.", "", "1e999"]]), "y")
@@ -59,8 +43,9 @@ def parse_numbers(column: pa.ChunkedArray, name: str, *, finite: bool = True) ->
         numbers = values.to_numpy(zero_copy_only=False).astype(np.float64)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-            words = f"column {name!r} holds {column.type}, not numbers"
-            raise FormatError(words, hint="choose another column") from None
+            raise FormatError(
+                f"column {name!r} holds {column.type}, not numbers", hint="choose another column"
+            ) from None
         numbers = np.array([_number(text) for text in column.to_pylist()], dtype=np.float64)
     wrong = pc.is_valid(column).to_numpy(zero_copy_only=False) & np.isnan(numbers)
     wrong &= not pa.types.is_floating(column.type)  # whose NaN is a missing value
@@ -77,14 +62,10 @@ def _number(text: str | None) -> float:
         return np.nan
 
 
-def no_number(name: str, text: str, where: str = "") -> str:
+def no_number(name: str, text: str) -> str:
     """Why a cell cannot be read as a finite number."""
     infinite = text.lstrip("+-").lower() in ("inf", "infinity") or np.isinf(_number(text))
-    return (
-        f"column {name!r} is infinite{where}"
-        if infinite
-        else (f"column {name!r} holds {text[:60]!r}{where}, which is no number")
-    )
+    return f"column {name!r} is infinite" if infinite else f"column {name!r} holds {text[:60]!r}, which is no number"
 
 
 def advice(text: str) -> str:
@@ -101,11 +82,12 @@ def advice(text: str) -> str:
 
 
 def numbers_or_none(column: pa.ChunkedArray, *, finite: bool = False) -> np.ndarray | None:
-    """The column as numbers (``as_numbers``); None where it holds anything else."""
+    """The column as numbers; None where it holds anything else."""
     try:
-        return as_numbers(column, "", finite=finite)
-    except DataError:
+        values, wrong = parse_numbers(column, "", finite=finite)
+    except FormatError:
         return None
+    return None if len(wrong) else values
 
 
 def numeric_columns(sample: pa.Table, names: Sequence[str]) -> list[str]:

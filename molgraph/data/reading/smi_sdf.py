@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from molgraph.base.errors import FormatError, TooLargeError
+from molgraph.base.errors import FormatError
 from molgraph.chem.molfile import FIELD, MAX_LINE, SDRecord, read_records
 from molgraph.data.reading.chunk import (
     GEOMETRY,
@@ -28,7 +28,6 @@ from molgraph.data.reading.chunk import (
 from molgraph.data.reading.names import is_smiles_name
 from molgraph.data.reading.source import SourceFile, is_torn, shown
 
-MAX_FIELDS = 10_000
 _SHOWN = 1_000  # characters of a line that is too long
 
 
@@ -146,10 +145,8 @@ class SDReader(RecordReader):
         fields = dict.fromkeys(name for record in self._first for name in record.fields)
         if source.rereadable and not source.whole:
             for line in self.lines():
-                if line[0] == ">" and (match := FIELD.match(line)) and len(fields) <= MAX_FIELDS:
+                if line[0] == ">" and (match := FIELD.match(line)):
                     fields[match[1]] = None
-        if len(fields) > MAX_FIELDS:
-            raise TooLargeError(f"{self.name} has more than {MAX_FIELDS:,} fields", hint="is it an SD file?")
         self._fields = {shown(name): name for name in fields if name not in ("smiles", self.TITLE)}
         for name in sorted(set(fields) & {"smiles", self.TITLE}):  # the names of the structure and of the title line
             self._fields[next(n for k in count(2) if (n := f"{name}_{k}") not in self._fields)] = name

@@ -118,23 +118,20 @@ class SourceFile:
         raw.seek(0)
         return raw
 
-    def lines(self, most: int, newline: str | None = None) -> Iterator[str]:
-        """All lines as marked text; of a longer one the first ``most`` characters.
+    def open_text(self, newline: str | None = None, stream: BinaryIO | None = None) -> io.TextIOWrapper:
+        """The source as marked text, from its start or of a stream of its bytes; ``newline`` as of ``open``."""
+        return io.TextIOWrapper(stream or self.stream(), encoding=self.encoding, errors=_MARKED, newline=newline)
 
-        Args:
-            most: as many characters as a line may have.
-            newline: as of ``open``: whether ends of lines are written as ``\\n`` (None) or left as they are (empty).
-        """
-        text = io.TextIOWrapper(self.stream(), encoding=self.encoding, errors=_MARKED, newline=newline)
-        try:
-            while line := text.readline(most):
-                yield line
-                while len(line) == most and line[-1] != "\n":
-                    line = text.readline(most)
-        except DAMAGED as error:
-            raise broken(self.name, error) from None
-        finally:
-            text.close()
+    def lines(self, most: int) -> Iterator[str]:
+        """All lines as marked text; of a longer one the first ``most`` characters."""
+        with self.open_text() as text:
+            try:
+                while line := text.readline(most):
+                    yield line
+                    while len(line) == most and line[-1] != "\n":
+                        line = text.readline(most)
+            except DAMAGED as error:
+                raise broken(self.name, error) from None
 
 
 class _Chained(io.RawIOBase):

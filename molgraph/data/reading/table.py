@@ -24,7 +24,7 @@ from molgraph.data.graph_values import Geometry
 from molgraph.data.reading.cells import OddCell, is_missing
 from molgraph.data.reading.chunk import MOLBLOCK, Chunk, as_text
 from molgraph.data.reading.entity_columns import reaction_texts
-from molgraph.data.reading.numbers import advice, as_numbers
+from molgraph.data.reading.numbers import advice, parse_numbers
 from molgraph.data.reading.roles import ColumnRoles
 from molgraph.data.reading.targets import numbers_of, read_lists
 from molgraph.data.table import MISSING, OK, UNREADABLE, Entities, Table
@@ -71,9 +71,9 @@ def build(
 
     Columns of numbers are numbers already, NaN where a cell is odd.
     """
-    n, start, rows = len(chunk), chunk.start, _RowStatus(len(chunk))
+    start, rows = chunk.start, _RowStatus(len(chunk))
     if chunk.reasons is not None:
-        rows.mark((row, UNREADABLE, chunk.reasons[row]) for row in np.flatnonzero(chunk.reasons != "").tolist())
+        rows.mark((row, UNREADABLE, reason) for row, reason in enumerate(chunk.reasons) if reason)
     texts = [Entities(name, kind, _texts(chunk.columns, name, kind, roles)) for name, kind in roles.entities]
     entities = []
     for column in texts:
@@ -89,26 +89,14 @@ def build(
         hint = advice(cell.text.strip())
         rows.mark([(cell.row - start, UNREADABLE, f"{cell.reason}; {hint}" if hint else cell.reason)])
     weights = None if roles.weight is None else _weights(chunk, roles.weight, rows)
-    below = [(name, target) for name, target in columns if target.level != "row"]
-    table = Table(
-        np.array([str(i) for i in range(start, start + n)], dtype=object)
-        if roles.id is None
-        else as_text(chunk.columns[roles.id]),
-        tuple(entities),
-        rows.status,
-        rows.reason,
-        targets,
-        np.column_stack([values for values, _ in labels]) if labels else None,
-        _lists(chunk, below, entities, rows) if below else {},
-        weights,
-        np.column_stack([as_numbers(chunk.cells(name), name, start, finite=False) for name in roles.features])
-        if roles.features
-        else None,
-        roles.features,
-        None if roles.split is None else as_text(chunk.cells(roles.split)),
-        gaps=roles.gaps,
-    )
-    return table, cells
+    lists = _lists(chunk, [(name, target) for name, target in columns if target.level != "row"], entities, rows)
+    ids = [str(i) for i in range(start, start + len(chunk))] if roles.id is None else as_text(chunk.columns[roles.id])
+    y = np.column_stack([values for values, _ in labels]) if labels else None
+    features = [parse_numbers(chunk.cells(name), name, finite=False)[0] for name in roles.features]
+    split = None if roles.split is None else as_text(chunk.cells(roles.split))
+    numbers = (y, lists, weights, np.column_stack(features) if features else None, roles.features, split)
+    entity_columns = (np.array(ids, dtype=object), tuple(entities), rows.status, rows.reason)
+    return Table(*entity_columns, targets, *numbers, gaps=roles.gaps), cells
 
 
 def _lists(
@@ -119,6 +107,8 @@ def _lists(
     Those of an SD file stand in the order of its structures, and are brought into that of their SMILES.
     """
     molecules = [e.values for e in entities if e.kind == "molecule"]
+    if not columns:
+        return {}
     if len(molecules) != 1:
         words = "targets of atoms or bonds need one column of molecules"
         raise AmbiguousColumnError(words, hint="leave the others out")
@@ -128,7 +118,7 @@ def _lists(
         counts = map_texts(counts_of, list(texts), label="molecules")
         sizes = np.array([getattr(count, target.level) for count in counts], dtype=np.int64)[codes]
         out[target.name], reasons = read_lists(chunk.cells(name), target, sizes)
-        rows.mark((row, UNREADABLE, reasons[row]) for row in np.flatnonzero(reasons != "").tolist())
+        rows.mark((row, UNREADABLE, reason) for row, reason in enumerate(reasons) if reason)
     if MOLBLOCK not in chunk.columns.column_names:
         return out
     lists = {name: packed.lists() for name, packed in out.items()}
@@ -216,7 +206,7 @@ def _other_molecules(
 
 def _weights(chunk: Chunk, name: str, rows: _RowStatus) -> np.ndarray:
     """The weights; a row without a number of 0 or more is marked, and weighs nothing."""
-    values = as_numbers(chunk.cells(name), name, chunk.start)
+    values, _ = parse_numbers(chunk.cells(name), name)
     for row in np.flatnonzero(~(values >= 0)).tolist():
         missing = (row, MISSING, f"no weight in column {name!r}")
         negative = (row, UNREADABLE, f"the weight {name!r} is {values[row]:g}, below 0")

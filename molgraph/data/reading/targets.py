@@ -19,7 +19,7 @@ from molgraph.data.labels import misfits, with_kind
 from molgraph.data.reading.cells import OTHER, WORDS, OddCell, is_missing
 from molgraph.data.reading.chunk import Chunk, as_text
 from molgraph.data.reading.names import resolve
-from molgraph.data.reading.numbers import advice, as_numbers, no_number, parse_numbers
+from molgraph.data.reading.numbers import advice, no_number, parse_numbers
 
 MAX_CLASSES = 1000
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
@@ -161,7 +161,7 @@ def _class_order(label: str) -> tuple[int, float, str]:
 def _labels(column: pa.ChunkedArray) -> np.ndarray:
     """Class labels as text: trimmed, whole numbers without a decimal point, missing ones empty."""
     if pa.types.is_floating(column.type):
-        values = as_numbers(column, "")
+        values, _ = parse_numbers(column, "", finite=False)
         return np.array(["" if v != v else f"{v:.15g}" for v in values], dtype=object)
     texts = as_text(column)
     distinct, inverse = np.unique(texts.astype(str), return_inverse=True)

@@ -18,7 +18,6 @@ from molgraph.data.reading import cells
 from molgraph.data.reading.cells import MISSING_WORDS, WORDS, CellText, OddCell, Reading, is_missing, read_cell
 from molgraph.data.reading.chunk import Chunk, as_text
 from molgraph.data.reading.numbers import CORRECT, advice, no_number, numbers_or_none
-from molgraph.data.reading.refusals import refusal
 from molgraph.data.reading.roles import SideColumns
 from molgraph.data.reading.units import UNITS, convert, plain_unit, same_unit
 
@@ -236,7 +235,7 @@ class _ValueColumn:
                 hint = f"correct the one that is wrong; molgraph data audit --unit {self.reading.unit} lists such cells"
             self.odd.append(OddCell(self.name, self.start + row, kinds[row], text, reason, hint))
         if not self.reading.lenient and any(cell.kind in cells.DECIDED for cell in self.odd):
-            raise refusal(self.name, self.odd, self._unit_counts(), self._common_unit())
+            raise cells.refusal(self.name, self.odd, self._unit_counts(), self._common_unit())
 
     def _convert(self, values: np.ndarray, row_units: np.ndarray, by: SideTexts | None) -> None:
         """Bring values to the unit that was asked for; a note where none was, and a column names several."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from typing import NamedTuple
 
-from molgraph.base.errors import TooLargeError
 from molgraph.chem.molfile import MAX_RECORD
 from molgraph.chem.xyz import LATTICE, PERIODIC, PROPERTIES, read_comment
 from molgraph.data.reading.chunk import GEOMETRY
@@ -14,7 +13,6 @@ from molgraph.data.reading.smi_sdf import RecordReader
 from molgraph.data.reading.source import SourceFile, shown
 
 COMMENT = "comment"  # the column of comments that are no pairs of key and value
-MAX_KEYS = 10_000
 MOST_LINES = 1_000_000  # of a frame
 _SHAPE = (PROPERTIES, LATTICE, PERIODIC)  # keys that tell how the frame is written
 
@@ -81,8 +79,6 @@ class XyzReader(RecordReader):
         keys = dict[str, None]()
         for frame in self._first if source.whole or not source.rereadable else split_frames(self.lines()):
             keys |= dict.fromkeys(key for key in frame.values if key.lower() not in _SHAPE)
-            if len(keys) > MAX_KEYS:
-                raise TooLargeError(f"{self.name} has more than {MAX_KEYS:,} keys", hint="is it an XYZ file?")
         self._keys = {shown(key): key for key in keys if key != GEOMETRY}
         if GEOMETRY in keys:  # the name of the frames themselves
             self._keys[next(n for k in count(2) if (n := f"{GEOMETRY}_{k}") not in keys)] = GEOMETRY
