@@ -113,19 +113,16 @@ def recut(pieces: Iterator[pa.Table], rows: int | None) -> Iterator[Chunk]:
 def check_size(n_bytes: int, start: int, n_rows: int) -> None:
     """Refuse rows that would fill the memory: a chunk holds at most ``MAX_CHUNK_BYTES``."""
     if n_bytes > MAX_CHUNK_BYTES:
-        raise TooLargeError(
-            f"rows {start + 1} to {start + n_rows} hold more than {MAX_CHUNK_BYTES:,} bytes",
-            hint="look for cells or lines that are far too long",
-        )
+        words = f"rows {start + 1} to {start + n_rows} hold more than {MAX_CHUNK_BYTES:,} bytes"
+        raise TooLargeError(words, hint="look for cells or lines that are far too long")
 
 
 def check_unique(names: list[str], source: str) -> None:
     """Raise ``AmbiguousColumnError`` where two columns have one name."""
     double = sorted(name for name, n in Counter(names).items() if n > 1)
     if double:
-        raise AmbiguousColumnError(
-            f"{source} has two columns named {', '.join(map(repr, double))}", hint="rename or delete one of them"
-        )
+        words = f"{source} has two columns named {', '.join(map(repr, double))}"
+        raise AmbiguousColumnError(words, hint="rename or delete one of them")
 
 
 def chunk_of(table: pa.Table, start: int) -> Chunk:

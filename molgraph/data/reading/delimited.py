@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import cast
 
 import pyarrow as pa
 
@@ -19,7 +18,7 @@ from molgraph.base.errors import EmptyError, FormatError, TooLargeError
 from molgraph.base.printable import count
 from molgraph.data.reading.chunk import SAMPLE_ROWS, Chunk, Reader, check_unique, recut, table_of
 from molgraph.data.reading.names import is_smiles_name
-from molgraph.data.reading.source import DAMAGED, SourceFile, broken, is_torn, shown
+from molgraph.data.reading.source import SourceFile, is_torn, shown
 
 MOST = 1 << 22  # characters of a row
 PIECE_ROWS, PIECE_CELLS = 1_000, 500_000  # that are held as Python's texts, at most
@@ -40,9 +39,8 @@ class DelimitedReader(Reader):
             source.look_further(min(8 * len(source.sample), MOST))
             self.delimiter, lines = self._look()
         if len(lines) == 1 and not source.whole:
-            raise TooLargeError(
-                f"{self.name} has a header of more than {MOST:,} bytes", hint="save it as parquet, or transposed"
-            )
+            words = f"{self.name} has a header of more than {MOST:,} bytes"
+            raise TooLargeError(words, hint="save it as parquet, or transposed")
         if not source.whole and len(lines) <= SAMPLE_ROWS:
             lines = lines[:-1] or lines  # the sample stops within its last row
         self._header = lines[0] if lines else []
@@ -74,10 +72,9 @@ class DelimitedReader(Reader):
         wider = 2 * sum(len(row) > len(head) for row in self._first) > len(self._first)
         split = len(head) == 1 and any(mark in cell for row in self._first[:1] for cell in row for mark in DELIMITERS)
         if named or wider or split:
-            raise FormatError(
-                f"{self.name}: the first line is a comment ({head[0].strip()[:60]}), not a header",
-                hint="delete the lines before the line of column names, for example: grep -v '^#' IN > OUT",
-            )
+            words = f"{self.name}: the first line is a comment ({head[0].strip()[:60]}), not a header"
+            hint = "delete the lines before the line of column names, for example: grep -v '^#' IN > OUT"
+            raise FormatError(words, hint=hint)
 
     def _check_first(self) -> None:
         """Refuse a file most of whose first rows are not sound: then it is not the rows that are wrong."""
@@ -85,11 +82,9 @@ class DelimitedReader(Reader):
         torn = [any(map(is_torn, row)) for row in self._first]
         if 2 * sum(ragged) > len(ragged):
             n = ragged.index(True)
-            words = self._ragged(self._first[n], f"row {n + 1}")
-            raise FormatError(
-                f"{self.name}: {words}; most of the first rows are like that",
-                hint=f"the delimiter was taken to be a {DELIMITERS[self.delimiter]}; quote cells that hold one",
-            )
+            words = f"{self.name}: {self._ragged(self._first[n], f'row {n + 1}')}; most of the first rows are like that"
+            hint = f"the delimiter was taken to be a {DELIMITERS[self.delimiter]}; quote cells that hold one"
+            raise FormatError(words, hint=hint)
         if 2 * sum(torn) > len(torn):
             raise self._not_utf8(f" in row {torn.index(True) + 1} and others")
 
@@ -103,24 +98,28 @@ class DelimitedReader(Reader):
 
     def _pieces(self, columns: list[str]) -> Iterator[pa.Table]:
         """The rows in pieces, with a column of reasons as the last."""
-        width, n_rows, rows = len(self.names), 0, list[list[str]]()
+        width, n_rows, rows, line = len(self.names), 0, list[list[str]](), ""
+
+        def lines() -> Iterator[str]:
+            nonlocal line
+            for line in islice(self._source.lines(MOST, newline=""), self._skip, None):
+                if len(line) == MOST:
+                    raise csv.Error
+                yield line
+
         csv.field_size_limit(MOST)
-        stream = _BoundedLines(cast(io.RawIOBase, self._source.stream()), 1 << 16)
-        with self._source.open_text("", stream) as text:
-            try:
-                reader = csv.reader(islice(text, self._skip, None), delimiter=self.delimiter)
-                next(reader, None)  # the header
-                while piece := list(islice(reader, max(1, min(PIECE_ROWS, PIECE_CELLS // width)))):
-                    # an empty line is a row where there is one column
-                    rows = [row for row in piece if row] if width > 1 else [row or [""] for row in piece]
-                    yield self._table(rows, columns, n_rows)
-                    n_rows += len(rows)
-            except csv.Error:
-                words = f"{self.name} has a row of more than {MOST} bytes"
-                raise TooLargeError(words, hint="look for a quote that is never closed") from None
-            except DAMAGED as error:
-                raise broken(self.name, error) from None
-        if rows and len(rows[-1]) == width and re.search(r"[\r\n]", rows[-1][-1]) and not stream.ends_with_a_quote:
+        reader = csv.reader(lines(), delimiter=self.delimiter)
+        try:
+            next(reader, None)  # the header
+            while piece := list(islice(reader, max(1, min(PIECE_ROWS, PIECE_CELLS // width)))):
+                # an empty line is a row where there is one column
+                rows = [row for row in piece if row] if width > 1 else [row or [""] for row in piece]
+                yield self._table(rows, columns, n_rows)
+                n_rows += len(rows)
+        except csv.Error:
+            words = f"{self.name} has a row of more than {MOST} bytes"
+            raise TooLargeError(words, hint="look for a quote that is never closed") from None
+        if rows and len(rows[-1]) == width and re.search(r"[\r\n]", rows[-1][-1]) and line.rstrip("\r\n")[-1:] != '"':
             words = f"{self.name}: row {n_rows} opens a quote that is never closed"
             raise FormatError(words, hint='close it, or write " as ""')
         yield self._table([], columns, n_rows)
@@ -146,30 +145,8 @@ class DelimitedReader(Reader):
         return f"{name} has {count(len(row), 'cell')}, the header has {len(self.names)}"
 
     def _not_utf8(self, where: str) -> FormatError:
-        return FormatError(
-            f"{self.name} is not UTF-8 text{where}",
-            hint="convert it, for example: iconv -f WINDOWS-1252 -t UTF-8 IN > OUT; Excel saves it as CSV UTF-8",
-        )
-
-
-class _BoundedLines(io.BufferedReader):
-    """Plain bytes, none of whose lines has more than ``MOST``, and whether the last one ends with a quote."""
-
-    _length, _end = 0, b""
-
-    def read1(self, size: int = -1, /) -> bytes:
-        piece = super().read1(size)
-        end = max(piece.rfind(b"\n"), piece.rfind(b"\r"))
-        self._length = len(piece) - end - 1 + (self._length if end < 0 else 0)
-        if self._length > MOST:
-            raise csv.Error
-        self._end = (self._end + piece[-8:])[-8:]
-        return piece
-
-    @property
-    def ends_with_a_quote(self) -> bool:
-        """Of what was read so far; without zeros, as UTF-16 has them, and ends of lines."""
-        return self._end.replace(b"\0", b"").rstrip(b"\r\n").endswith(b'"')
+        hint = "convert it, for example: iconv -f WINDOWS-1252 -t UTF-8 IN > OUT; Excel saves it as CSV UTF-8"
+        return FormatError(f"{self.name} is not UTF-8 text{where}", hint=hint)
 
 
 def _first_rows(text: str, delimiter: str, limit: int = SAMPLE_ROWS + 1) -> list[list[str]]:

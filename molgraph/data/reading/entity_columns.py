@@ -45,32 +45,24 @@ def find_smiles(names: Sequence[str], sample: pa.Table, taken: Sequence[str] = (
         columns = [n for n in free if _holds_molecules(sample, n)] or (named if len(named) == 1 else [])
     if len(columns) == 1:
         if not named and parse_smiles(columns[0]).mol is not None:  # its name would be lost as a row
-            raise FormatError(
-                f"the first line seems to be a molecule ({columns[0][:60]}), not a header",
-                hint="put a line of column names before it, such as smiles,y; or, if it is a name: --smiles NAME",
-            )
+            hint = "put a line of column names before it, such as smiles,y; or, if it is a name: --smiles NAME"
+            raise FormatError(f"the first line seems to be a molecule ({columns[0][:60]}), not a header", hint=hint)
         return columns[0]
     if columns:
         raise _several("SMILES", columns, "smiles")
     for name in taken if needed else ():
         if name in names and _holds_molecules(sample, name, least=0.0 if is_smiles_name(name) else _SHARE):
-            raise AmbiguousColumnError(
-                f"column {name!r} holds the SMILES, but was named for something else",
-                hint="name the columns of values as targets, weights and so on, and leave that one out",
-            )
+            hint = "name the columns of values as targets, weights and so on, and leave that one out"
+            raise AmbiguousColumnError(f"column {name!r} holds the SMILES, but was named for something else", hint=hint)
     if not needed:
         return ""
-    raise AmbiguousColumnError(
-        "no column holds SMILES", hint=f"name it with --smiles NAME; the columns are: {', '.join(names)}"[:500]
-    )
+    hint = f"name it with --smiles NAME; the columns are: {', '.join(names)}"[:500]
+    raise AmbiguousColumnError("no column holds SMILES", hint=hint)
 
 
 def _several(noun: str, columns: Sequence[str], option: str) -> AmbiguousColumnError:
-    name = columns[0]
-    return AmbiguousColumnError(
-        f"several columns hold {noun}: {', '.join(map(repr, columns))}",
-        hint=f"say which: --{option} {shlex.quote(name)} (in Python {option}={name!r})",
-    )
+    hint = f"say which: --{option} {shlex.quote(columns[0])} (in Python {option}={columns[0]!r})"
+    return AmbiguousColumnError(f"several columns hold {noun}: {', '.join(map(repr, columns))}", hint=hint)
 
 
 def find_sequences(sample: pa.Table, names: Sequence[str]) -> dict[str, bool]:

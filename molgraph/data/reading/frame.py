@@ -43,10 +43,8 @@ class FrameReader(MemoryReader):
                 )
             columns, self.smiles = [("smiles", _series(source))], "smiles"
         else:
-            raise FormatError(
-                f"cannot read a table from {type(source).__name__}",
-                hint="give a path, '-' for standard input, a pandas frame, a dict of columns or a list of SMILES",
-            )
+            hint = "give a path, '-' for standard input, a pandas frame, a dict of columns or a list of SMILES"
+            raise FormatError(f"cannot read a table from {type(source).__name__}", hint=hint)
         self.names = [encodable(str(name)) for name, _ in columns]
         check_unique(self.names, self.name)
         if not columns:
@@ -62,10 +60,8 @@ def _length(name: Any, values: Any) -> int:
     """Of a column; one value, a text, a generator or an array of two dimensions is none."""
     if hasattr(values, "__len__") and not isinstance(values, (str, bytes, Mapping)) and getattr(values, "ndim", 1) == 1:
         return len(values)
-    raise FormatError(
-        f"column {name!r} is of type {type(values).__name__}, not a list of values",
-        hint="give a list, a Series or an array of one dimension, with a value for each row",
-    )
+    hint = "give a list, a Series or an array of one dimension, with a value for each row"
+    raise FormatError(f"column {name!r} is of type {type(values).__name__}, not a list of values", hint=hint)
 
 
 def _series(values: Any) -> pd.Series:

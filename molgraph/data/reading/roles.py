@@ -125,10 +125,8 @@ def find_roles(
     free = [n for n in names if n not in (*taken, id)]
     if need_targets and not target_columns:
         numeric = numeric_columns(sample, free)
-        raise LabelError(
-            f"no target was named; columns of numbers: {', '.join(numeric) or 'none'}"[:500],
-            hint=f"say which: --target {shlex.quote(numeric[0]) if numeric else 'NAME'} (in Python targets=[NAME])",
-        )
+        hint = f"say which: --target {shlex.quote(numeric[0]) if numeric else 'NAME'} (in Python targets=[NAME])"
+        raise LabelError(f"no target was named; columns of numbers: {', '.join(numeric) or 'none'}"[:500], hint=hint)
     notes = _unread_sequences(sample, free, molecules) if need_targets and sequence is None else ()
     notes += _unread_reactions(sample, free, molecules) if need_targets and reaction is None else ()
     beside = [name for name in molecules if name != reader.smiles]  # an SD file's own are made of its structures
@@ -142,10 +140,8 @@ def _descriptors(features: Names, names: Sequence[str], targets: Sequence[str]) 
         if columns.count(name) > 1:
             raise AmbiguousColumnError(f"feature {name!r} is given twice", hint="name each feature once")
         if name in targets:
-            raise AmbiguousColumnError(
-                f"column {name!r} is a feature and a target: the answer would be among the questions",
-                hint="leave it out of the features",
-            )
+            words = f"column {name!r} is a feature and a target: the answer would be among the questions"
+            raise AmbiguousColumnError(words, hint="leave it out of the features")
     return columns
 
 
@@ -199,9 +195,9 @@ def find_side_columns(
         shared = [name for name, word in free.items() if word in common]
         without = []
         for target in targets:
-            own = {plain(target) + word for word in words}
-            own |= {before + word for word in words for before in _BEFORE if plain(target) == f"{before}value"}
-            if named := [name for name, word in free.items() if word in own]:
+            side_names = {plain(target) + word for word in words}
+            side_names |= {before + word for word in words for before in _BEFORE if plain(target) == f"{before}value"}
+            if named := [name for name, word in free.items() if word in side_names]:
                 columns[target] = columns.get(target, SideColumns())._replace(**{role: named[0]})
                 shared = [name for name in shared if name != named[0]]
             else:

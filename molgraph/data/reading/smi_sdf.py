@@ -62,18 +62,18 @@ class RecordReader(Reader):
         return self._table(self._first[:SAMPLE_ROWS], self.names).select(self.names)
 
     def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
-        held, reasons, start, size = list[Any](), list[str](), 0, 0
+        batch, reasons, start, size = list[Any](), list[str](), 0, 0
         for record, n_characters, reason in self.records(columns):
-            held.append(record)
+            batch.append(record)
             reasons.append(reason)
             size += n_characters
             if rows is not None:
-                check_size(size, start, len(held))
-            if len(held) == rows:
-                yield self._chunk(held, reasons, columns, start)
-                start, held, reasons, size = start + len(held), [], [], 0
-        if held or start == 0:
-            yield self._chunk(held, reasons, columns, start)
+                check_size(size, start, len(batch))
+            if len(batch) == rows:
+                yield self._chunk(batch, reasons, columns, start)
+                start, batch, reasons, size = start + len(batch), [], [], 0
+        if batch or start == 0:
+            yield self._chunk(batch, reasons, columns, start)
 
     def _chunk(self, records: list[Any], reasons: list[str], columns: list[str], start: int) -> Chunk:
         chunk, faults = chunk_of(self._table(records, columns), start), np.array(reasons, dtype=object)
@@ -158,10 +158,8 @@ class SDReader(RecordReader):
 
     def records(self, columns: Sequence[str]) -> Iterator[tuple[SDRecord, int, str]]:
         if torn := [name for name in columns if is_torn(self._fields.get(name, ""))]:
-            raise FormatError(
-                f"{self.name} is not UTF-8 text: it has the field {torn[0]!r}",
-                hint="convert it, for example: iconv -f WINDOWS-1252 -t UTF-8 IN > OUT",
-            )
+            hint = "convert it, for example: iconv -f WINDOWS-1252 -t UTF-8 IN > OUT"
+            raise FormatError(f"{self.name} is not UTF-8 text: it has the field {torn[0]!r}", hint=hint)
         for record in read_records(self.lines(), blocks=bool({MOLBLOCK, GEOMETRY} & {*columns})):
             yield record, len(record.block) + sum(map(len, record.fields.values())), record.reason
 

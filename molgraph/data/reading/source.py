@@ -118,13 +118,9 @@ class SourceFile:
         raw.seek(0)
         return raw
 
-    def open_text(self, newline: str | None = None, stream: BinaryIO | None = None) -> io.TextIOWrapper:
-        """The source as marked text, from its start or of a stream of its bytes; ``newline`` as of ``open``."""
-        return io.TextIOWrapper(stream or self.stream(), encoding=self.encoding, errors=_MARKED, newline=newline)
-
-    def lines(self, most: int) -> Iterator[str]:
-        """All lines as marked text; of a longer one the first ``most`` characters."""
-        with self.open_text() as text:
+    def lines(self, most: int, newline: str | None = None) -> Iterator[str]:
+        """All lines as marked text; of a longer one the first ``most`` characters; ``newline`` as of ``open``."""
+        with io.TextIOWrapper(self.stream(), self.encoding, errors=_MARKED, newline=newline) as text:
             try:
                 while line := text.readline(most):
                     yield line

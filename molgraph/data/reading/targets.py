@@ -103,10 +103,8 @@ def _parse(target: str | Target, names: Sequence[str]) -> TargetColumn:
         if kind in get_args(Kind):
             return TargetColumn(resolve(name, names, "target"), kind)  # type: ignore[arg-type]
         if resolve(name, [*names, name], "target") in names:
-            raise LabelError(
-                f"{kind!r} is no kind of target",
-                hint="write NAME:regression, NAME:binary or NAME:multiclass; of atoms or bonds NAME:atom, NAME:bond",
-            )
+            hint = "write NAME:regression, NAME:binary or NAME:multiclass; of atoms or bonds NAME:atom, NAME:bond"
+            raise LabelError(f"{kind!r} is no kind of target", hint=hint)
     return TargetColumn(resolve(target, names, "target"))
 
 
@@ -132,10 +130,8 @@ def decide(columns: Sequence[TargetColumn], chunks: Iterable[Chunk]) -> tuple[Ta
             if column.kind == "multiclass":
                 classes[column] |= {label for label in np.unique(_labels(cells)) if label}
                 if len(classes[column]) > MAX_CLASSES:
-                    raise LabelError(
-                        f"target {column.column!r} has more than {MAX_CLASSES} classes",
-                        hint=f"is it a number? then {with_kind(column.column, 'regression')}",
-                    )
+                    hint = f"is it a number? then {with_kind(column.column, 'regression')}"
+                    raise LabelError(f"target {column.column!r} has more than {MAX_CLASSES} classes", hint=hint)
                 continue
             values, _ = numbers_of(cells, Target(column.column), chunk.start, words=True)
             values = values[np.isfinite(values)]

@@ -100,9 +100,9 @@ def same_unit(unit: str, other: str) -> bool:
 def check_units(units: Mapping[str, str], known: Mapping[str, str]) -> None:
     """Refuse values in another unit than those that a model learns or has learnt."""
     for name, unit in known.items():
-        wanted, here = (re.sub(r"^log10\((.*)\)$", r"\1", str(text)) for text in (unit, units.get(name, "")))
-        if here and wanted in UNITS and not same_unit(here, wanted):
+        wanted, other = (re.sub(r"^log10\((.*)\)$", r"\1", str(text)) for text in (unit, units.get(name, "")))
+        if other and wanted in UNITS and not same_unit(other, wanted):
             raise MismatchError(
-                f"the values of {name!r} are in {here} here, and in {wanted} in the training table",
+                f"the values of {name!r} are in {other} here, and in {wanted} in the training table",
                 hint=f"--unit {wanted} (in Python unit={wanted!r}) brings them to it; none reads them as they stand",
             )

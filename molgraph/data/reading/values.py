@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,9 @@ class SideTexts(NamedTuple):
 
     name: str
     texts: np.ndarray
+
+
+_Side = SideTexts | None
 
 
 class Values(NamedTuple):
@@ -66,11 +69,10 @@ def read_values(
         if kind in NUMERIC:
             side = [by and SideTexts(by, as_text(chunk.cells(by))) for by in beside.get(name, SideColumns())]
             relations, units, shared = side
-            if shared and reading.unit is None:
-                units = shared
-            elif shared:
+            if shared and reading.unit is not None:
                 shared_unit |= _check_shared(shared, beside, plain_unit(reading.unit))
-            values = reader.read(chunk.cells(name), units, relations, words=kind is None)
+                shared = None
+            values = reader.read(chunk.cells(name), units or shared, relations, words=kind is None)
         elif kind == "binary" and reading.lenient:
             values = reader.classes(chunk.cells(name))
         else:
@@ -78,11 +80,9 @@ def read_values(
         columns = columns.set_column(columns.column_names.index(name), name, values)
     unitless = [reader.name for reader in readers if reader.unitless]
     if unitless and not reading.lenient and not shared_unit and not any(reader.units for reader in readers):
-        raise FormatError(
-            f"column {unitless[0]!r} has no units to bring to {reading.unit}",
-            hint="a unit stands behind each number (251.2 nM), or in a column named units or standard_units; "
-            "--unit none reads values as they stand",
-        )
+        hint = "a unit stands behind each number (251.2 nM), or in a column named units or standard_units; "
+        hint += "--unit none reads values as they stand"
+        raise FormatError(f"column {unitless[0]!r} has no units to bring to {reading.unit}", hint=hint)
     notes = [note for reader in readers for note in reader.notes]
     notes += [f"{name}: no units are known, so its values are read as they stand" for name in unitless]
     odd = [cell for reader in readers for cell in reader.odd]
@@ -103,10 +103,9 @@ def _check_shared(by: SideTexts, beside: Mapping[str, SideColumns], wanted: str)
     if all(same_unit(unit, wanted) for unit in units):
         return bool(units)
     targets = [target for target, columns in beside.items() if columns.shared_unit == by.name]
-    raise AmbiguousColumnError(
-        f"column {by.name!r} does not say whose units it holds: {', '.join(map(repr, targets))}, or others",
-        hint=f"rename it after its target, as in {targets[0]}_units; targets without units are read as they stand",
-    )
+    words = f"column {by.name!r} does not say whose units it holds: {', '.join(map(repr, targets))}, or others"
+    hint = f"rename it after its target, as in {targets[0]}_units; targets without units are read as they stand"
+    raise AmbiguousColumnError(words, hint=hint)
 
 
 @dataclass
@@ -125,11 +124,7 @@ class _ValueColumn:
     limits: np.ndarray | None = None  # float64 [n, 2], of learnt limits
 
     def read(
-        self,
-        column: pa.ChunkedArray,
-        units: SideTexts | None = None,
-        relations: SideTexts | None = None,
-        words: bool = False,
+        self, column: pa.ChunkedArray, units: _Side = None, relations: _Side = None, words: bool = False
     ) -> pa.ChunkedArray:
         """The cells as numbers; a column of words for two classes stays as it is where ``words`` allows it."""
         values = numbers_or_none(column, finite=self.reading.lenient)
@@ -222,22 +217,20 @@ class _ValueColumn:
             return cells.QUALIFIER
         return cells.UNIT if cell.unit and self.reading.unit is None else ""
 
-    def _list(
-        self, kinds: np.ndarray, texts: np.ndarray, row_units: np.ndarray | None = None, n_texts: int = 0
-    ) -> None:
+    def _list(self, kinds: np.ndarray, texts: np.ndarray, row_units: Any = None, n_texts: int = 0) -> None:
         """List the rows that have a kind as odd cells; refuse, unless lenient, what another reading would read."""
         few = f"if these are classes, ask for {with_kind(self.name, 'multiclass')}" if n_texts <= FEW else ""
         for row in np.flatnonzero(kinds != "").tolist():
             text = str(texts[row])
             reason, hint = no_number(self.name, text.strip()), advice(text.strip()) or few or CORRECT
-            if kinds[row] == cells.TWO_UNITS and row_units is not None:
+            if kinds[row] == cells.TWO_UNITS:
                 reason = f"column {self.name!r} holds {text[:60]!r}, and its column of units says {row_units[row][:30]}"
                 hint = f"correct the one that is wrong; molgraph data audit --unit {self.reading.unit} lists such cells"
             self.odd.append(OddCell(self.name, self.start + row, kinds[row], text, reason, hint))
         if not self.reading.lenient and any(cell.kind in cells.DECIDED for cell in self.odd):
             raise cells.refusal(self.name, self.odd, self._unit_counts(), self._common_unit())
 
-    def _convert(self, values: np.ndarray, row_units: np.ndarray, by: SideTexts | None) -> None:
+    def _convert(self, values: np.ndarray, row_units: np.ndarray, by: _Side) -> None:
         """Bring values to the unit that was asked for; a note where none was, and a column names several."""
         known = ~np.isnan(values)
         if by is not None:
@@ -254,13 +247,11 @@ class _ValueColumn:
         if self.reading.lenient:
             values[np.isinf(values)] = np.nan
         n, lost = int(known.sum()), int((known & np.isnan(values)).sum())
+        unit = self.reading.unit
         if n:
-            unit = self.reading.unit
             self.notes.append(f"{self.name}: {n - lost:,} values were brought to {unit}{self._unit_counts()}")
         if lost:
-            self.notes.append(
-                f"{self.name}: {lost:,} values without a unit that can be brought to {self.reading.unit} are missing"
-            )
+            self.notes.append(f"{self.name}: {lost:,} values without a unit that can be brought to {unit} are missing")
 
     def _take_relations(self, values: np.ndarray, by: SideTexts) -> None:
         """Take values whose relation is another than ``=`` out where that was asked, and count them anyway."""

@@ -71,9 +71,8 @@ class WorkbookReader(MemoryReader):
         except DataError:
             raise
         except BROKEN as error:
-            raise FormatError(
-                f"{path} is no whole workbook (.xlsx): {error}", hint="save it again, or as csv"
-            ) from None
+            words = f"{path} is no whole workbook (.xlsx): {error}"
+            raise FormatError(words, hint="save it again, or as csv") from None
         return rows
 
     def _sheet(self, book: Any, name: str | None) -> Any:

@@ -42,18 +42,19 @@ def split_frames(lines: Iterator[str]) -> Iterator[FrameText]:
             first, ahead = ahead, next((line for line in lines if _count(line) is not None), None)
             yield FrameText(first, {}, f"no frame begins here: {first.strip()[:60]!r}")
             continue
-        held, n, characters, following = [ahead, next(lines, "")], 0, 0, None
+        texts, n, characters, following = [ahead, next(lines, "")], 0, 0, None
         for line in islice(lines, size):
             if _count(line) is not None:  # the next frame has begun
                 following = line
                 break
             n, characters = n + 1, characters + len(line)
-            held += [line] * (characters < MAX_RECORD)
+            if characters < MAX_RECORD:
+                texts.append(line)
         reason = "" if n == size else f"a frame of {n} atoms, of which its first line says {size:,}"
         if characters >= MAX_RECORD:
             reason = f"a frame of more than {MAX_RECORD:,} characters"
-        values = read_comment(held[1]) or ({COMMENT: held[1].strip()} if held[1].strip() else {})
-        yield FrameText("\n".join(line.rstrip("\r\n") for line in held), values, reason)
+        values = read_comment(texts[1]) or ({COMMENT: texts[1].strip()} if texts[1].strip() else {})
+        yield FrameText("\n".join(line.rstrip("\r\n") for line in texts), values, reason)
         ahead = following or next((line for line in lines if line.strip()), None)
 
 
@@ -74,8 +75,8 @@ class XyzReader(RecordReader):
 
     def __init__(self, source: SourceFile) -> None:
         super().__init__(source)
-        known = list(split_frames(iter(self._head)))
-        self._first = known if source.whole else known[:-1]  # the last one may be cut
+        frames = list(split_frames(iter(self._head)))
+        self._first = frames if source.whole else frames[:-1]  # the last one may be cut
         keys = dict[str, None]()
         for frame in self._first if source.whole or not source.rereadable else split_frames(self.lines()):
             keys |= dict.fromkeys(key for key in frame.values if key.lower() not in _SHAPE)
