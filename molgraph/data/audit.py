@@ -24,11 +24,11 @@ from molgraph.data.reading.cells import (
     SIGNS,
     TWO_UNITS,
     UNIT,
-    UNITS,
     OddCell,
     Reading,
     read_cell,
 )
+from molgraph.data.reading.units import UNITS
 from molgraph.data.replicates import group_rows, partners, ranges
 from molgraph.data.table import MISSING, Table
 

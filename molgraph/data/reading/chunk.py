@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,11 @@ def check_unique(names: list[str], source: str) -> None:
     if double:
         words = f"{source} has two columns named {', '.join(map(repr, double))}"
         raise AmbiguousColumnError(words, hint="rename or delete one of them")
+
+
+def free_name(name: str, names: Container[str]) -> str:
+    """The name with the first number behind it that is free: ``name_2``, ``name_3``, ..."""
+    return next(numbered for n in count(2) if (numbered := f"{name}_{n}") not in names)
 
 
 def chunk_of(table: pa.Table, start: int) -> Chunk:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from molgraph.base.errors import FormatError, MissingColumnError, ShapeError, TooLargeError, UnsupportedError
 from molgraph.data.graph_values import Geometry
-from molgraph.data.reading.chunk import GEOMETRY, MemoryReader
+from molgraph.data.reading.chunk import GEOMETRY, MemoryReader, free_name
 
 NUMBERS = ("z", "nuclear_charges", "numbers", "atomic_numbers", "charges", "species")
 POSITIONS = ("r", "coords", "coordinates", "positions", "pos")
@@ -41,9 +41,8 @@ class NpzReader(MemoryReader):
         self.name = str(path)
         arrays = load_arrays(path)
         keys = {key.lower(): key for key in arrays}
-        z, r, f, n = (
-            next((keys[k] for k in names if k in keys), None) for names in (NUMBERS, POSITIONS, FORCES, COUNTS)
-        )
+        names = (NUMBERS, POSITIONS, FORCES, COUNTS)
+        z, r, f, n = (next((keys[word] for word in words if word in keys), None) for words in names)
         if z is None or r is None:
             words = f"{self.name} holds no {'atomic numbers (Z)' if z is None else 'positions (R)'}"
             raise MissingColumnError(words, hint=f"it has: {', '.join(arrays)}"[:500])
@@ -53,16 +52,13 @@ class NpzReader(MemoryReader):
         self.n_rows, self._geometry = _geometries(arrays[z], positions, forces, counts, scale, self.name)
         used = {z, r, n if counts is not None else None, f if forces is not None else None}
         columns = {key: array for key, array in arrays.items() if key not in used and array.size == self.n_rows > 0}
-        self._columns = {
-            key: _column(array.ravel()) for key, array in columns.items() if max(array.shape) == self.n_rows
-        }
+        self._columns = {k: _column(array.ravel()) for k, array in columns.items() if max(array.shape) == self.n_rows}
         if GEOMETRY in self._columns:
-            free = next(k for i in count(2) if (k := f"{GEOMETRY}_{i}") not in self._columns)
-            self._columns[free] = self._columns.pop(GEOMETRY)
+            self._columns[free_name(GEOMETRY, self._columns)] = self._columns.pop(GEOMETRY)
         self.names = [*self._columns]
 
     def table(self, names: list[str], rows: slice) -> pa.Table:
-        columns = {name: self._columns[name][rows] for name in names if name != GEOMETRY}
+        columns: dict[str, Any] = {name: self._columns[name][rows] for name in names if name != GEOMETRY}
         if GEOMETRY in names:
             columns[GEOMETRY] = [self._geometry(i).to_bytes() for i in range(rows.start, rows.stop)]
         kinds = {GEOMETRY: pa.binary()}
@@ -105,6 +101,8 @@ def _geometries(
         n = len(np.trim_zeros(atoms, "b"))  # zeros behind the last atom fill the array
         return Geometry(atoms[:n], positions[:n] * scale, None if force is None else force[:n] / scale)
 
+    if r.ndim == 2 and counts is None and z.shape == r.shape[:1]:
+        counts = np.array([len(z)])  # one molecule
     if r.ndim == 2 and counts is not None:
         ends = np.cumsum(counts.astype(np.int64))
         if not len(ends) or not ends[-1] == len(z) == len(r) or (counts < 0).any():
@@ -113,8 +111,6 @@ def _geometries(
         return len(ends), lambda i: geometry(
             z[starts[i] : ends[i]], r[starts[i] : ends[i]], None if f is None else f[starts[i] : ends[i]]
         )
-    if r.ndim == 2 and z.shape == r.shape[:1]:
-        return 1, lambda i: geometry(z, r, f)
     if r.ndim == 3 and z.shape in (r.shape[1:2], r.shape[:2]):
         return len(r), lambda i: geometry(z if z.ndim == 1 else z[i], r[i], None if f is None else f[i])
     raise ShapeError(f"{name}: Z {list(z.shape)} and R {list(r.shape)} do not fit together", hint=_SHAPES)

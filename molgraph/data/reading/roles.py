@@ -187,24 +187,22 @@ def find_side_columns(
         >>> find_side_columns(["smiles", "IC50", "IC50_relation", "standard_units"], ["smiles", "IC50"], ["IC50"])
         {'IC50': SideColumns(relation='IC50_relation', unit='standard_units', shared_unit=None)}
     """
-    columns: dict[str, SideColumns] = {}
+    sides: dict[str, dict[str, str]] = {}
     free = {name: plain(name) for name in names if name not in {*taken}}
     for role, words in _SIDE_NAMES.items():
         others = [before for before in _BEFORE if role == "unit" and f"{before}value" in free.values()]  # not targets
         common = {before + word for word in words for before in _BEFORE if before not in others}
-        shared = [name for name, word in free.items() if word in common]
-        without = []
+        columns: dict[str, str | None] = {}
         for target in targets:
-            side_names = {plain(target) + word for word in words}
-            side_names |= {before + word for word in words for before in _BEFORE if plain(target) == f"{before}value"}
-            if named := [name for name, word in free.items() if word in side_names]:
-                columns[target] = columns.get(target, SideColumns())._replace(**{role: named[0]})
-                shared = [name for name in shared if name != named[0]]
-            else:
-                without.append(target)
-        if role == "unit":  # a logarithm has none: the column belongs to the value that it was taken of
-            without = [target for target in without if not _LOGARITHM.match(target)]
-            role = "shared_unit" if len(targets) > 1 else role
-        for target in without if shared else ():
-            columns[target] = columns.get(target, SideColumns())._replace(**{role: shared[0]})
-    return columns
+            befores = [plain(target), *(before for before in _BEFORE if plain(target) == f"{before}value")]
+            side_names = {before + word for word in words for before in befores}
+            columns[target] = next((name for name, word in free.items() if word in side_names), None)
+        shared = [name for name, word in free.items() if word in common and name not in columns.values()]
+        for target, name in columns.items():
+            if name is not None:
+                sides.setdefault(target, {})[role] = name
+            # a logarithm has no unit: the column belongs to the value that it was taken of
+            elif shared and not (role == "unit" and _LOGARITHM.match(target)):
+                several = role == "unit" and len(columns) > 1
+                sides.setdefault(target, {})["shared_unit" if several else role] = shared[0]
+    return {target: SideColumns(**side) for target, side in sides.items()}

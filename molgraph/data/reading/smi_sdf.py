@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from io import StringIO
-from itertools import count, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from molgraph.data.reading.chunk import (
     Reader,
     check_size,
     chunk_of,
+    free_name,
     table_of,
 )
 from molgraph.data.reading.names import is_smiles_name
@@ -77,7 +78,9 @@ class RecordReader(Reader):
 
     def _chunk(self, records: list[Any], reasons: list[str], columns: list[str], start: int) -> Chunk:
         chunk, faults = chunk_of(self._table(records, columns), start), np.array(reasons, dtype=object)
-        return replace(chunk, reasons=faults if chunk.torn is None else np.where(chunk.torn, chunk.reasons, faults))
+        return replace(
+            chunk, reasons=faults if chunk.reasons is None else np.where(chunk.reasons != "", chunk.reasons, faults)
+        )
 
     def _table(self, records: Sequence[Any], columns: Sequence[str]) -> pa.Table:
         """Records as a table with a column of reasons of those that are no text."""
@@ -149,7 +152,7 @@ class SDReader(RecordReader):
                     fields[match[1]] = None
         self._fields = {shown(name): name for name in fields if name not in ("smiles", self.TITLE)}
         for name in sorted(set(fields) & {"smiles", self.TITLE}):  # the names of the structure and of the title line
-            self._fields[next(n for k in count(2) if (n := f"{name}_{k}") not in self._fields)] = name
+            self._fields[free_name(name, self._fields)] = name
         self.names = ["smiles", self.TITLE, *self._fields]
         self.id = self.TITLE if any(record.title for record in self._first) else None
         self._attributes = {"smiles": "smiles", self.TITLE: "title", MOLBLOCK: "block"}

@@ -90,13 +90,15 @@ def build(
         rows.mark([(cell.row - start, UNREADABLE, f"{cell.reason}; {hint}" if hint else cell.reason)])
     weights = None if roles.weight is None else _weights(chunk, roles.weight, rows)
     lists = _lists(chunk, [(name, target) for name, target in columns if target.level != "row"], entities, rows)
-    ids = [str(i) for i in range(start, start + len(chunk))] if roles.id is None else as_text(chunk.columns[roles.id])
+    rows_from = range(start, start + len(chunk))
+    ids = np.array([*map(str, rows_from)], dtype=object) if roles.id is None else as_text(chunk.columns[roles.id])
     y = np.column_stack([values for values, _ in labels]) if labels else None
-    features = [parse_numbers(chunk.cells(name), name, finite=False)[0] for name in roles.features]
+    numbers = [parse_numbers(chunk.cells(name), name, finite=False)[0] for name in roles.features]
+    features = np.column_stack(numbers) if numbers else None
     split = None if roles.split is None else as_text(chunk.cells(roles.split))
-    numbers = (y, lists, weights, np.column_stack(features) if features else None, roles.features, split)
-    entity_columns = (np.array(ids, dtype=object), tuple(entities), rows.status, rows.reason)
-    return Table(*entity_columns, targets, *numbers, gaps=roles.gaps), cells
+    row_columns = (ids, tuple(entities), rows.status, rows.reason)
+    table = Table(*row_columns, targets, y, lists, weights, features, roles.features, split, gaps=roles.gaps)
+    return table, cells
 
 
 def _lists(
@@ -189,7 +191,7 @@ def _other_molecules(
     for text, entity in zip(texts, entities, strict=True):
         if entity.kind != "geometry":
             continue
-        rows = np.flatnonzero(ok)
+        rows = np.flatnonzero(ok).tolist()
         plain = [row for row in rows if entity.values[row].residue is None]
         plain = plain if roles.pose == (molecules[0].name, entity.name) else []
         atoms = dict(zip(plain, map_texts(heavy_atoms, smiles[plain].tolist()), strict=True))

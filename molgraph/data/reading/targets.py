@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import cast, get_args
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -148,10 +150,9 @@ def _target(column: TargetColumn, classes: set[str], binary: bool) -> Target:
 
 def _class_order(label: str) -> tuple[int, float, str]:
     """Numbers by size, then words by the alphabet."""
-    try:
+    with suppress(ValueError):
         return (0, float(label), label)
-    except ValueError:
-        return (1, 0.0, label)
+    return (1, 0.0, label)
 
 
 def _labels(column: pa.ChunkedArray) -> np.ndarray:
@@ -159,16 +160,10 @@ def _labels(column: pa.ChunkedArray) -> np.ndarray:
     if pa.types.is_floating(column.type):
         values, _ = parse_numbers(column, "", finite=False)
         return np.array(["" if v != v else f"{v:.15g}" for v in values], dtype=object)
-    texts = as_text(column)
-    distinct, inverse = np.unique(texts.astype(str), return_inverse=True)
-    cleaned = np.array([_clean(t) for t in distinct.tolist()], dtype=object)
-    return cleaned[inverse] if len(distinct) else texts
-
-
-def _clean(text: str) -> str:
-    """A label without blanks; 1.0 is 1, as a whole number that pandas wrote, while 007 and 1E2 are words."""
-    text = text.strip()
-    return "" if is_missing(text) else re.sub(r"^(-?(?:0|[1-9]\d*))\.0+$", r"\1", text, flags=re.ASCII)
+    codes, texts = pd.factorize(as_text(column))
+    # 1.0 is 1, as a whole number that pandas wrote, while 007 and 1E2 are words
+    clean = [re.sub(r"^(-?(?:0|[1-9]\d*))\.0+$", r"\1", text.strip(), flags=re.ASCII) for text in texts]
+    return np.array(["" if is_missing(text) else text for text in clean], dtype=object)[codes]
 
 
 def numbers_of(

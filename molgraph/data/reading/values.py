@@ -67,8 +67,8 @@ def read_values(
         reader = _ValueColumn(name, reading, guess, chunk.start)
         readers.append(reader)
         if kind in NUMERIC:
-            side = [by and SideTexts(by, as_text(chunk.cells(by))) for by in beside.get(name, SideColumns())]
-            relations, units, shared = side
+            side = beside.get(name, SideColumns())
+            relations, units, shared = (None if by is None else SideTexts(by, as_text(chunk.cells(by))) for by in side)
             if shared and reading.unit is not None:
                 shared_unit |= _check_shared(shared, beside, plain_unit(reading.unit))
                 shared = None

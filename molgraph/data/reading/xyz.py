@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import count, islice
+from itertools import islice
 from typing import NamedTuple
 
 from molgraph.chem.molfile import MAX_RECORD
 from molgraph.chem.xyz import LATTICE, PERIODIC, PROPERTIES, read_comment
-from molgraph.data.reading.chunk import GEOMETRY
+from molgraph.data.reading.chunk import GEOMETRY, free_name
 from molgraph.data.reading.smi_sdf import RecordReader
 from molgraph.data.reading.source import SourceFile, shown
 
@@ -82,7 +82,7 @@ class XyzReader(RecordReader):
             keys |= dict.fromkeys(key for key in frame.values if key.lower() not in _SHAPE)
         self._keys = {shown(key): key for key in keys if key != GEOMETRY}
         if GEOMETRY in keys:  # the name of the frames themselves
-            self._keys[next(n for k in count(2) if (n := f"{GEOMETRY}_{k}") not in keys)] = GEOMETRY
+            self._keys[free_name(GEOMETRY, keys)] = GEOMETRY
         self.names = [*self._keys]
 
     def records(self, columns: Sequence[str]) -> Iterator[tuple[FrameText, int, str]]:
