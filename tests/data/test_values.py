@@ -296,6 +296,5 @@ def test_a_logarithm_takes_no_unit_from_a_column_of_units() -> None:
     scores = [model.evaluate(frame.assign(units=unit))["value"] for unit in ("nM", "uM")]
     np.testing.assert_array_equal(*scores)
     assert find_side_columns(["logD", "units"], ["logD"], ["logD"]) == {}
-    assert find_side_columns(["pIC50", "pIC50_units"], ["pIC50"], ["pIC50"]) == {
-        "pIC50": SideColumns(unit="pIC50_units")
-    }
+    columns = find_side_columns(["p_a", "p_a_units"], ["p_a"], ["p_a"])
+    assert columns == {"p_a": SideColumns(unit="p_a_units")}

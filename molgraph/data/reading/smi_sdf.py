@@ -78,9 +78,9 @@ class RecordReader(Reader):
 
     def _chunk(self, records: list[Any], reasons: list[str], columns: list[str], start: int) -> Chunk:
         chunk, faults = chunk_of(self._table(records, columns), start), np.array(reasons, dtype=object)
-        return replace(
-            chunk, reasons=faults if chunk.reasons is None else np.where(chunk.reasons != "", chunk.reasons, faults)
-        )
+        if chunk.reasons is not None:
+            faults = np.where(chunk.reasons != "", chunk.reasons, faults)
+        return replace(chunk, reasons=faults)
 
     def _table(self, records: Sequence[Any], columns: Sequence[str]) -> pa.Table:
         """Records as a table with a column of reasons of those that are no text."""
