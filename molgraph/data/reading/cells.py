@@ -163,21 +163,22 @@ def refusal(name: str, odd: Sequence[OddCell], counts: str, unit: str) -> CellEr
     first = next(cell for cell in odd if cell.kind in DECIDED)
     n = sum(cell.kind == first.kind for cell in odd)
     many = f" ({n:,} such cells)" if n > 1 else ""
-    where = f"column {name!r} holds {first.text[:60]!r} in row {first.row + 1}"
     if first.kind == SIGNS:
-        words = f"{where}: a decimal comma beside points, or one of them parts thousands{many}"
-        return CellError(words, hint="write all decimals with a point, or all with a comma")
-    if first.kind == COMMA:
+        words = "a decimal comma beside points, or one of them parts thousands"
+        hint = "write all decimals with a point, or all with a comma"
+    elif first.kind == COMMA:
         thousands = any(read_cell(cell.text).comma == THOUSANDS for cell in odd)
-        doubt = ", or one of thousands" if thousands else ""
+        words = "a decimal comma, or one of thousands" if thousands else "a decimal comma"
         hint = f"write decimals with a point, or say --decimal , (in Python decimal=',') {_VERBS}"
-        return CellError(f"{where}: a decimal comma{doubt}{many}", hint=hint)
-    if first.kind == QUALIFIER:
+    elif first.kind == QUALIFIER:
+        words = "a bound, no measured value"
         hint = "--qualifiers drop (in Python and a benchmark's [[table]] qualifiers='drop') leaves such labels out"
         hint += f", strip reads the bare number as exact, learn (train, evaluate) takes it as a limit, {_VERBS}"
-        return CellError(f"{where}: a bound, no measured value{many}", hint=hint)
-    hint = f"--unit {unit} brings all values to {unit}, {_VERBS}" if unit else "write numbers alone"
-    return CellError(f"{where}: a number with a unit{counts}", hint=hint)
+    else:
+        words, many = "a number with a unit", counts
+        hint = f"--unit {unit} brings all values to {unit}, {_VERBS}" if unit else "write numbers alone"
+    where = f"column {name!r} holds {first.text[:60]!r} in row {first.row + 1}"
+    return CellError(f"{where}: {words}{many}", hint=hint)
 
 
 def _foreign(text: str) -> bool:

@@ -92,23 +92,23 @@ def recut(pieces: Iterator[pa.Table], rows: int | None) -> Iterator[Chunk]:
         >>> [(c.start, c.columns["x"].to_pylist()) for c in recut(iter(parts), 2)]
         [(0, [1, 2]), (2, [3, 4]), (4, [5])]
     """
-    held: list[pa.Table] = []
-    n_held, start = 0, 0
+    parts, n_rows, n_bytes, start = list[pa.Table](), 0, 0, 0
     for piece in pieces:
-        held.append(piece)
-        n_held += piece.num_rows
+        parts.append(piece)
+        n_rows, n_bytes = n_rows + piece.num_rows, n_bytes + piece.nbytes
         if rows is None:
             continue
-        if n_held < rows:
-            check_size(sum(part.nbytes for part in held), start, n_held)
+        if n_rows < rows:
+            check_size(n_bytes, start, n_rows)
             continue
-        joined, at = pa.concat_tables(held), 0
-        while n_held - at >= rows:
+        joined, at = pa.concat_tables(parts), 0
+        while n_rows - at >= rows:
             yield chunk_of(joined.slice(at, rows), start)
             start, at = start + rows, at + rows
-        held, n_held = [joined.slice(at)], n_held - at
-    if held and (n_held or start == 0):
-        yield chunk_of(pa.concat_tables(held), start)
+        parts, n_rows = [joined.slice(at)], n_rows - at
+        n_bytes = parts[0].nbytes
+    if parts and (n_rows or start == 0):
+        yield chunk_of(pa.concat_tables(parts), start)
 
 
 def check_size(n_bytes: int, start: int, n_rows: int) -> None:

@@ -10,12 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from molgraph.base.errors import FormatError
-from molgraph.data.reading.cells import MISSING_WORDS
+from molgraph.data.reading.cells import MISSING_WORDS, WORDS
 
 CORRECT = "correct the cell, or leave it empty where there is no value"
 
 
-def parse_numbers(column: pa.ChunkedArray, name: str, *, finite: bool = True) -> tuple[np.ndarray, np.ndarray]:
+def parse_numbers(
+    column: pa.ChunkedArray, name: str, *, finite: bool = True, words: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """A column as float64 [n], and the rows (int64) of the cells that are no numbers, which are NaN.
 
     So are missing ones: empty, NA, N/A, #N/A, NaN, null, None, -.
@@ -24,6 +26,7 @@ def parse_numbers(column: pa.ChunkedArray, name: str, *, finite: bool = True) ->
         column: text or numbers.
         name: the column's name, for messages.
         finite: whether an infinite value is none.
+        words: whether such words as true and false are 1 and 0.
 
     Raises:
         FormatError: a column of another type.
@@ -34,18 +37,22 @@ def parse_numbers(column: pa.ChunkedArray, name: str, *, finite: bool = True) ->
     """
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        texts = pc.utf8_trim_whitespace(column)
-        missing = pc.is_in(pc.ascii_lower(texts), pa.array(MISSING_WORDS, texts.type))
-        column = pc.if_else(missing, pa.scalar(None, texts.type), texts)
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    if is_text:
+        column = pc.utf8_trim_whitespace(column)
+        lower = pc.ascii_lower(column)
+        if words:
+            places = pc.index_in(lower, pa.array(list(WORDS), column.type))
+            column = pc.coalesce(pc.take(pa.array(list(WORDS.values()), column.type), places), column)
+        missing = pc.is_in(lower, pa.array(MISSING_WORDS, column.type))
+        column = pc.if_else(missing, pa.scalar(None, column.type), column)
     try:
         values = pc.fill_null(pc.cast(column, pa.float64(), safe=False), np.nan)
         numbers = values.to_numpy(zero_copy_only=False).astype(np.float64)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-            raise FormatError(
-                f"column {name!r} holds {column.type}, not numbers", hint="choose another column"
-            ) from None
+        if not is_text:
+            text = f"column {name!r} holds {column.type}, not numbers"
+            raise FormatError(text, hint="choose another column") from None
         numbers = np.array([_number(text) for text in column.to_pylist()], dtype=np.float64)
     wrong = pc.is_valid(column).to_numpy(zero_copy_only=False) & np.isnan(numbers)
     wrong &= not pa.types.is_floating(column.type)  # whose NaN is a missing value

@@ -176,15 +176,11 @@ def _open_path(path: Path) -> BinaryIO:
 
 
 def _read(stream: BinaryIO, n: int, name: str) -> bytes:
-    """Up to n bytes, fewer only at the end of the stream."""
-    pieces: list[bytes] = []
+    """Up to n bytes of a buffered stream, fewer only at its end."""
     try:
-        while n > 0 and (piece := stream.read(n)):
-            pieces.append(piece)
-            n -= len(piece)
+        return stream.read(n)
     except DAMAGED as error:
         raise broken(name, error) from None
-    return b"".join(pieces)
 
 
 def broken(name: str, error: Exception) -> FormatError:

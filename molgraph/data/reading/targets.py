@@ -186,9 +186,7 @@ def numbers_of(
             hint = f"its classes are: {', '.join(target.classes)}"[:300]
             fault(row, labels[row], f"target {name!r} holds {labels[row]!r}, which is none of its classes", hint)
         return np.array([code.get(label, np.nan) for label in labels], dtype=np.float64), odd
-    if words or target.kind == "binary":
-        column = _words_to_digits(column)
-    values, wrong = parse_numbers(column, name)
+    values, wrong = parse_numbers(column, name, words=words or target.kind == "binary")
     texts = as_text(column)[wrong]
     for_others = f"a binary target is 1 or 0, or in words {', '.join(WORDS)}; for others"
     hint = for_others if target.kind == "binary" else "if these are classes,"
@@ -200,16 +198,6 @@ def numbers_of(
         fault(row, f"{values[row]:g}", f"target {name!r} is {values[row]:g}; {rule}", hint)
     values[misfit] = np.nan
     return values, odd
-
-
-def _words_to_digits(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        return column
-    words = pc.ascii_lower(pc.utf8_trim_whitespace(column))
-    places = pc.index_in(words, value_set=pa.array(list(WORDS), words.type))
-    return pc.coalesce(pc.take(pa.array(list(WORDS.values()), words.type), places), column)
 
 
 def split_list(text: str) -> list[str] | None:
