@@ -21,7 +21,7 @@ from molgraph.data.reading.names import is_smiles_name
 from molgraph.data.reading.source import SourceFile, is_torn, shown
 
 MOST = 1 << 22  # characters of a row
-PIECE_ROWS, PIECE_CELLS = 2_000, 500_000  # that are held as Python's texts, at most
+PIECE_ROWS, PIECE_CELLS = 1_000, 500_000  # that are held as Python's texts, at most
 _LEAST = 3  # lines of the sample: the header, a row, and one that may be cut
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
 #: Blank lines, and the line with which Excel is told the delimiter.

@@ -38,9 +38,8 @@ class FrameReader(MemoryReader):
             columns = [(name, _series(values)) for name, values in source.items()]
         elif isinstance(source, Sequence | np.ndarray | pd.Series | pd.Index) and not isinstance(source, bytes):
             if (dimensions := getattr(source, "ndim", 1)) != 1:
-                raise ShapeError(
-                    f"an array of {dimensions} dimensions is no list of SMILES", hint="give one column of it"
-                )
+                words = f"an array of {dimensions} dimensions is no list of SMILES"
+                raise ShapeError(words, hint="give one column of it")
             columns, self.smiles = [("smiles", _series(source))], "smiles"
         else:
             hint = "give a path, '-' for standard input, a pandas frame, a dict of columns or a list of SMILES"

@@ -102,7 +102,6 @@ def check_units(units: Mapping[str, str], known: Mapping[str, str]) -> None:
     for name, unit in known.items():
         wanted, other = (re.sub(r"^log10\((.*)\)$", r"\1", str(text)) for text in (unit, units.get(name, "")))
         if other and wanted in UNITS and not same_unit(other, wanted):
-            raise MismatchError(
-                f"the values of {name!r} are in {other} here, and in {wanted} in the training table",
-                hint=f"--unit {wanted} (in Python unit={wanted!r}) brings them to it; none reads them as they stand",
-            )
+            words = f"the values of {name!r} are in {other} here, and in {wanted} in the training table"
+            hint = f"--unit {wanted} (in Python unit={wanted!r}) brings them to it; none reads them as they stand"
+            raise MismatchError(words, hint=hint)
