@@ -254,7 +254,7 @@ def test_a_pass_over_the_whole_file_decides_kinds(tmp_path: Path, monkeypatch: p
 
 
 def test_memory_stays_flat(tmp_path: Path) -> None:
-    """A chunk's size does not depend on the file's: Arrow holds a block or two, whatever the length."""
+    """A chunk's size does not depend on the file's: a thousand rows are held at once, whatever the length."""
     import tracemalloc
 
     peaks = []

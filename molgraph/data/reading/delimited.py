@@ -168,15 +168,13 @@ def find_delimiter(text: str, suffix: str = "") -> str:
         ';'
     """
     usual = {".tsv": "\t", ".tab": "\t"}.get(suffix, ",")
-    best, best_score = usual, (0.0, 0.0, False)
-    for delimiter in DELIMITERS:
+
+    def score(delimiter: str) -> tuple[float, float]:
         rows = _first_rows(text, delimiter, 50)
         if not rows or len(rows[0]) < 2:
-            continue
-        width = len(rows[0])
-        body = rows[1:-1] or rows[1:] or rows  # the sample may stop within its last row
+            return 0.0, 0.0
+        width, body = len(rows[0]), rows[1:-1] or rows[1:] or rows  # the sample may stop within its last row
         alike = sum(len(row) == width for row in body) / len(body)
-        score = (round(alike, 1), width + 0.5 * (delimiter == usual), delimiter == usual)
-        if score > best_score:
-            best, best_score = delimiter, score
-    return best
+        return round(alike, 1), width + 0.5 * (delimiter == usual)
+
+    return max((usual, *DELIMITERS), key=score)

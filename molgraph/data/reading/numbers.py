@@ -12,6 +12,12 @@ import pyarrow.compute as pc
 from molgraph.base.errors import FormatError
 from molgraph.data.reading.cells import MISSING_WORDS, WORDS
 
+_ADVICE = (
+    (r"[+-]?\d+,\d+\Z", "write decimals with a point, or say --decimal , (in Python decimal=',')"),
+    (r"[\u2010-\u2015\u2212]\d", "write a minus sign as -, the plain hyphen"),
+    (r"\[.*\]$", "a list of values, one for each atom or bond, is asked for as NAME:atom or NAME:bond"),
+    (r"[<>~=]", "leave a cell with a bound (<, >) empty, or write a number that stands for it"),
+)
 CORRECT = "correct the cell, or leave it empty where there is no value"
 
 
@@ -77,15 +83,7 @@ def no_number(name: str, text: str) -> str:
 
 def advice(text: str) -> str:
     """What to do about a cell that is no number; empty where nothing better is known than to correct it."""
-    if re.fullmatch(r"[+-]?\d+,\d+", text):
-        return "write decimals with a point, or say --decimal , (in Python decimal=',')"
-    if re.match(r"[\u2010-\u2015\u2212]\d", text):
-        return "write a minus sign as -, the plain hyphen"
-    if re.match(r"\[.*\]$", text):
-        return "a list of values, one for each atom or bond, is asked for as NAME:atom or NAME:bond"
-    if re.match(r"[<>~=]", text):
-        return "leave a cell with a bound (<, >) empty, or write a number that stands for it"
-    return ""
+    return next((hint for pattern, hint in _ADVICE if re.match(pattern, text)), "")
 
 
 def numbers_or_none(column: pa.ChunkedArray, *, finite: bool = False) -> np.ndarray | None:

@@ -116,19 +116,22 @@ class SmilesReader(RecordReader):
 
     def __init__(self, source: SourceFile) -> None:
         super().__init__(source)
-        self.names, lines = ["smiles", "name"], self._head
-        self._skip = int(bool(lines) and is_smiles_name(re.split(r"[\s,;]", lines[0].strip())[0]))
-        self._first = lines[self._skip :]
-        self.id = "name" if any(split_line(line)[1] for line in self._first) else None
+        self.names = ["smiles", "name"]
+        self._skip = int(bool(self._head) and is_smiles_name(re.split(r"[\s,;]", self._head[0].strip())[0]))
+        self._first = [*map(split_line, self._head[self._skip :])]
+        self.id = "name" if any(name for _, name in self._first) else None
 
-    def records(self, columns: Sequence[str]) -> Iterator[tuple[str, int, str]]:
+    def records(self, columns: Sequence[str]) -> Iterator[tuple[tuple[str, str], int, str]]:
         reason = f"a line of more than {MAX_LINE:,} characters; the first {_SHOWN:,} are shown"
         for line in islice(self.lines(), self._skip, None):
-            yield line, len(line), reason if len(line) >= MAX_LINE else ""
+            if len(line) < MAX_LINE:
+                yield split_line(line), len(line), ""
+            else:
+                yield (line[:_SHOWN], ""), len(line), reason
 
-    def cells(self, records: Sequence[str], name: str) -> list[str | None]:
-        pairs = (split_line(line) if len(line) < MAX_LINE else (line[:_SHOWN], "") for line in records)
-        return [pair[self.names.index(name)] for pair in pairs]
+    def cells(self, records: Sequence[tuple[str, str]], name: str) -> list[str | None]:
+        place = self.names.index(name)
+        return [pair[place] for pair in records]
 
 
 class SDReader(RecordReader):

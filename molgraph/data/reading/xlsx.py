@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import zipfile
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -55,19 +57,20 @@ class WorkbookReader(MemoryReader):
 
     def _read(self, path: str, sheet: str | None) -> list[list[str]]:
         """The cells of the sheet as text, row by row."""
-        import openpyxl
-
         if not Path(path).is_file():
             SourceFile(path)  # says what is wrong
         try:
             with zipfile.ZipFile(path) as packed:
                 check_size(sum(part.file_size for part in packed.infolist()), 0, MOST_ROWS)
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-            try:
-                rows = [[_text(cell) for cell in row] for row in self._sheet(book, sheet).iter_rows(values_only=True)]
-            finally:
-                book.close()
-            self._check_formulas(openpyxl, path, sheet, rows)
+                parts = [name for name in packed.namelist() if name.startswith("xl/worksheets/")]
+                formulas = any(b"<f" in packed.read(name) for name in parts)
+            rows = [[_text(cell.value) for cell in row] for row in self._cells(path, sheet, data_only=True)]
+            # some programs store no values of formulas: their cells would be empty
+            for row, texts in zip(self._cells(path, sheet) if formulas else (), rows, strict=False):
+                for cell, text in zip(row, texts, strict=False):
+                    if cell.data_type == "f" and not text:
+                        words = f"{self.name}: the formula in cell {cell.coordinate} has no stored value"
+                        raise FormatError(words, hint="open it in a spreadsheet and save it, or save it as csv")
         except DataError:
             raise
         except BROKEN as error:
@@ -75,29 +78,16 @@ class WorkbookReader(MemoryReader):
             raise FormatError(words, hint="save it again, or as csv") from None
         return rows
 
-    def _sheet(self, book: Any, name: str | None) -> Any:
-        titles = [sheet.title for sheet in book.worksheets]
-        if name is None and titles:
-            return book.worksheets[0]
-        if name not in titles:
-            raise MissingColumnError(f"{self.name}: there is no sheet {name!r}", hint=nearest(name or "", titles))
-        return book[name]
+    def _cells(self, path: str, sheet: str | None, data_only: bool = False) -> Iterator[Any]:
+        """The rows of the sheet; ``data_only``: with the values that are stored, not with the formulas."""
+        import openpyxl
 
-    def _check_formulas(self, openpyxl: Any, path: str, sheet: str | None, rows: list[list[str]]) -> None:
-        """Refuse formulas whose value is not stored, as some programs write them: their cells would be empty."""
-        with zipfile.ZipFile(path) as packed:
-            parts = [n for n in packed.namelist() if n.startswith("xl/worksheets/")]
-            if not any(b"<f" in packed.read(name) for name in parts):
-                return
-        book = openpyxl.load_workbook(path, read_only=True)
-        try:
-            for row, values in zip(self._sheet(book, sheet).iter_rows(), rows, strict=False):
-                for cell, value in zip(row, values, strict=False):
-                    if cell.data_type == "f" and not value:
-                        words = f"{self.name}: the formula in cell {cell.coordinate} has no stored value"
-                        raise FormatError(words, hint="open it in a spreadsheet and save it, or save it as csv")
-        finally:
-            book.close()
+        with closing(openpyxl.load_workbook(path, read_only=True, data_only=data_only)) as book:
+            titles = [page.title for page in book.worksheets]
+            title = next(iter(titles), None) if sheet is None else sheet
+            if title not in titles:
+                raise MissingColumnError(f"{self.name}: there is no sheet {title!r}", hint=nearest(title or "", titles))
+            yield from book[title].iter_rows()
 
 
 def _text(value: Any) -> str:
