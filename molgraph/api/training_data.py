@@ -18,20 +18,19 @@ from molgraph.base.errors import ConflictError, MissingOptionError
 from molgraph.base.positions import MakesGeometry
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
-from molgraph.data.cells import check_units
-from molgraph.data.chunks import GEOMETRY
-from molgraph.data.columns import with_kind
 from molgraph.data.curves import curve_of
 from molgraph.data.editions import curate
-from molgraph.data.labels import check_targets
+from molgraph.data.labels import check_targets, with_kind
 from molgraph.data.levels import level_of
 from molgraph.data.limits import refuse_limits
 from molgraph.data.log import log_targets
 from molgraph.data.profile import WIDE, decades_of
 from molgraph.data.read import is_named, read_table
+from molgraph.data.reading.chunk import GEOMETRY
+from molgraph.data.reading.roles import OPTIONS
+from molgraph.data.reading.units import check_units
 from molgraph.data.replicates import find_replicates
 from molgraph.data.table import Table
-from molgraph.data.table_reader import OPTIONS
 from molgraph.train.array_labels import arrays_of, kinds_beside
 from molgraph.train.atom_targets import check_level
 from molgraph.train.inputs import choose_columns, encoder_names
