@@ -13,18 +13,22 @@ import pyarrow as pa
 
 from molgraph.base.errors import DataError, EmptyError, FormatError, MissingColumnError, nearest
 from molgraph.base.printable import encodable
-from molgraph.base.workbook import MOST_ROWS, split_sheet
+from molgraph.base.workbook import MOST_ROWS, SHEET, split_sheet
 from molgraph.data.reading.chunk import MemoryReader, check_size, check_unique
+from molgraph.data.reading.names import is_smiles_name, plain
 from molgraph.data.reading.source import SourceFile
+
+TOP = 20  # rows in which a header is looked for
 
 #: what openpyxl raises for files that are damaged or none of its own
 BROKEN = (zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError, AttributeError, TypeError, SyntaxError)
 
 
 class WorkbookReader(MemoryReader):
-    """One sheet of a workbook; the first where none is named behind ``::``.
+    """One sheet of a workbook; where none is named behind ``::``, the first with a column that is named like SMILES.
 
-    The first row that is not empty is the header. Each row below it is a row, empty ones between others too; empty
+    The header is the first of the top rows with such a name, what stands above it being a title; else the first row
+    that is not empty. Each row below it is a row, empty ones between others too; empty
     ones at the end are none. A number is written as Python writes it, a date as ISO 8601 has it, TRUE and FALSE in
     words. A formula is the value that was stored with it.
 
@@ -41,7 +45,8 @@ class WorkbookReader(MemoryReader):
         rows = self._read(path, sheet)
         while rows and not any(rows[-1]):
             rows.pop()
-        first = next((i for i, row in enumerate(rows) if any(row)), None)
+        first = _header(rows)
+        first = next((i for i, row in enumerate(rows) if any(row)), None) if first is None else first
         if first is None:
             raise EmptyError(f"{self.name} is empty", hint="it needs a header line with a column of SMILES")
         width = max(max((j + 1 for j, cell in enumerate(row) if cell), default=0) for row in rows)
@@ -87,7 +92,24 @@ class WorkbookReader(MemoryReader):
             title = next(iter(titles), None) if sheet is None else sheet
             if title not in titles:
                 raise MissingColumnError(f"{self.name}: there is no sheet {title!r}", hint=nearest(title or "", titles))
+            if sheet is None and len(titles) > 1:
+                tops = {
+                    one: [[_text(c.value) for c in row] for row in book[one].iter_rows(max_row=TOP)] for one in titles
+                }
+                title = next((one for one, rows in tops.items() if _header(rows) is not None), title)
+                self.name = f"{path}{SHEET}{title}"
             yield from book[title].iter_rows()
+
+
+def _header(rows: list[list[str]]) -> int | None:
+    """The first top row with a column named like SMILES, where those above it have one cell each, as titles do."""
+    for i, row in enumerate(rows[:TOP]):
+        cells = [cell for cell in row if cell]
+        if any(is_smiles_name(cell) and (len(cells) > 1 or "smi" in plain(cell)) for cell in cells):
+            return i
+        if len(cells) > 1:
+            return None
+    return None
 
 
 def _text(value: Any) -> str:
