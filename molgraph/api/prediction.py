@@ -71,7 +71,7 @@ def predict_file(
 
     Args:
         model: a model, or the path of a model file (only then can a killed run go on).
-        data: csv, csv.gz, tsv, parquet, xlsx (``book.xlsx::Sheet``; the first if none is named), sdf or smi.
+        data: csv, csv.gz, tsv, parquet, xlsx (``book.xlsx::Sheet``; else the first with SMILES), sdf or smi.
         out: csv, csv.gz, tsv, tsv.gz, parquet, xlsx, sdf or sdf.gz, by its ending.
         on_error: rows that cannot be predicted are kept with a reason, dropped, or an error.
         keep_columns: write the input's own columns, as they stand there, before the predictions.

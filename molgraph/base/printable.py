@@ -26,3 +26,8 @@ def printable(text: str) -> str:
         'logS\\x1b[2J (mol/l)'
     """
     return _HARMFUL.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+
+
+def encodable(text: str) -> str:
+    """The text with halves of surrogate pairs, which no file and no Arrow column can hold, written out."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -57,9 +57,9 @@ def curate(
     from molgraph.base.errors import BadValueError
     from molgraph.base.paths import check_ending, write_whole
     from molgraph.cli.show import command, say
-    from molgraph.data.cells import Reading
     from molgraph.data.editions import curate as merge
     from molgraph.data.read import read_source
+    from molgraph.data.reading.cells import Reading
 
     check_ending(out, ".csv", ".csv.gz")
     if data.startswith(("dataset:", "builtin:")):
@@ -107,7 +107,7 @@ def _clean(columns: pa.Table, table: Table, made: Curated) -> pd.DataFrame:
     import pandas as pd
     import pyarrow as pa
 
-    from molgraph.data.columns import as_text
+    from molgraph.data.reading.chunk import as_text
 
     def cells(column: pa.ChunkedArray) -> Any:
         """As pandas writes fractions, truth and times; the others as they stand, where pandas may change numbers."""
@@ -133,23 +133,24 @@ def _follow(frame: pd.DataFrame, table: Table, made: Curated, unit: str | None, 
     """Bring the columns of units and relations beside the targets up to the values that are written; notes of it."""
     import numpy as np
 
-    from molgraph.data.cells import plain_unit, read_cell
-    from molgraph.data.columns import find_beside
-    from molgraph.data.values import NUMERIC
+    from molgraph.data.reading.cells import read_cell
+    from molgraph.data.reading.roles import SideColumns, find_side_columns
+    from molgraph.data.reading.units import plain_unit
+    from molgraph.data.reading.values import NUMERIC
 
     notes, targets = [], [t.name for t in table.row_targets]
     valued = [t.name for t in table.row_targets if t.kind in NUMERIC]
-    beside = find_beside(list(frame), [*(e.name for e in table.entities), *targets], valued)
+    beside = find_side_columns(list(frame), [*(e.name for e in table.entities), *targets], valued)
     for j, target in enumerate(table.row_targets):
-        by, there = beside.get(target.name, {}), ~np.isnan(made.table.y[:, j])  # type: ignore[index]
+        side, known = beside.get(target.name, SideColumns()), ~np.isnan(made.table.y[:, j])  # type: ignore[index]
         if target.classes:
             continue
-        if unit not in (None, "none") and "unit" in by:
-            frame.loc[there, by["unit"]] = plain_unit(str(unit))
-            notes.append(f"column {by['unit']!r} says {plain_unit(str(unit))} now, as the values do")
-        if qualifiers == "drop" and "relation" in by:
-            bound = [bool(read_cell(f"{sign}1").qualifier) for sign in frame[by["relation"]]]
-            frame.loc[there & np.array(bound, dtype=bool), by["relation"]] = "="
+        if unit not in (None, "none") and side.unit:
+            frame.loc[known, side.unit] = plain_unit(str(unit))
+            notes.append(f"column {side.unit!r} says {plain_unit(str(unit))} now, as the values do")
+        if qualifiers == "drop" and side.relation:
+            bound = [bool(read_cell(f"{sign}1").qualifier) for sign in frame[side.relation]]
+            frame.loc[known & np.array(bound, dtype=bool), side.relation] = "="
     return notes
 
 

@@ -18,7 +18,13 @@ def optimise(
         word("A generator's file (.mgm), or prior; searches such as graph-ga, ga and mcts need none."),
     ] = None,
     oracle: Annotated[
-        str, option("WORDS", "To make better: qed, A.mgm, mine.py:f, several with bounds.", "--oracle", "--objective")
+        str,
+        option(
+            "WORDS",
+            "To make better: qed, A.mgm (A.mgm:-1: lower), mine.py:f, or several.",
+            "--oracle",
+            "--objective",
+        ),
     ] = "qed",
     search: Annotated[
         str | None, option("NAME", "As reinvent, graph-ga, bayes: molgraph models --kind search.")

@@ -212,7 +212,7 @@ def source_of(data: list[str]) -> str | list[str]:
     from molgraph.base.errors import ConflictError
     from molgraph.chem.reaction import is_reaction
     from molgraph.chem.smiles import parse_smiles
-    from molgraph.data.formats import names_file
+    from molgraph.data.reading.formats import names_file
 
     files = [word for word in data if names_file(word)]
     if len(data) == 1:

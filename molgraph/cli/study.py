@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from molgraph.base.paths import check_ending
 from molgraph.cli import options as opt
@@ -32,6 +32,9 @@ def study(
     sequence: Annotated[list[str] | None, option("COLUMN", "Protein sequences.")] = None,
     geometry: opt.Geometry = None,
     feature: Annotated[list[str] | None, option("COLUMN", "Numbers beside the molecule; again for several.")] = None,
+    qualifiers: opt.Qualifiers = None,
+    decimal: opt.Decimal = None,
+    unit: opt.Unit = None,
     seed: Annotated[int, option("N", "The same seed gives the same findings.")] = 0,
     seconds: Annotated[float, option("S", "CPU time; repeats that do not fit are left out.")] = 120.0,
     out: Annotated[Path | None, out_option("A page (.html), a picture (.png, .svg) or a table (.csv).")] = None,
@@ -62,7 +65,14 @@ def study(
     from molgraph import api
     from molgraph.cli.show import say, steps
 
-    named = {"targets": target, "smiles": smiles, "sequence": sequence, "geometry": geometry, "features": feature}
+    named: dict[str, Any] = {
+        "targets": target,
+        "smiles": smiles,
+        "sequence": sequence,
+        "geometry": geometry,
+        "features": feature,
+    }
+    named |= {"qualifiers": qualifiers, "decimal": decimal, "unit": unit}
     columns = {key: value for key, value in named.items() if value}
     with steps():
         findings = api.study(name, data, model=model, seed=seed, seconds=seconds, **columns)

@@ -12,12 +12,23 @@ from numpy.typing import ArrayLike
 from molgraph.base.contracts import Target
 from molgraph.base.printable import count
 from molgraph.chem.identity import Identity
-from molgraph.data.cells import COMMA, OTHER, QUALIFIER, SIGNS, TWO_UNITS, UNIT, UNITS, OddCell, Reading, read_cell
 from molgraph.data.editions import identify
 from molgraph.data.findings import Audit, Finding
 from molgraph.data.observed import observed_notes
 from molgraph.data.profile import APART, OUTLIER_Z, SIMILAR, Profile, cliffs, profile, robust_z, scaled, similar_pairs
 from molgraph.data.read import read_source
+from molgraph.data.reading.cells import (
+    COMMA,
+    OTHER,
+    QUALIFIER,
+    SIGNS,
+    TWO_UNITS,
+    UNIT,
+    OddCell,
+    Reading,
+    read_cell,
+)
+from molgraph.data.reading.units import UNITS
 from molgraph.data.replicates import group_rows, partners, ranges
 from molgraph.data.table import MISSING, Table
 

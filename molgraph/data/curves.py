@@ -14,9 +14,9 @@ from molgraph.base.packed import Packed, offsets_of
 from molgraph.base.printable import count
 from molgraph.base.table import Target
 from molgraph.chem.identity import molecule_keys
-from molgraph.data.columns import plain
 from molgraph.data.curve_fit import fit_hill
 from molgraph.data.log import log10
+from molgraph.data.reading.names import plain
 from molgraph.data.table import MISSING, OK, UNREADABLE, Table
 
 LEVEL = ":curve"

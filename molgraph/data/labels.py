@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,6 @@ import numpy as np
 from molgraph.base.contracts import Target
 from molgraph.base.errors import CellError, EmptyError, LabelError
 from molgraph.base.finite import LARGEST
-from molgraph.data.columns import with_kind
 from molgraph.data.levels import level_of, pooled, sizes_of
 from molgraph.data.table import Table, row_name
 
@@ -25,6 +25,16 @@ class Labels:
     # Targets of atoms or bonds have a row for each of them (``molgraph.data.levels.pooled``)
     y: np.ndarray
     unlearned: Mapping[str, str]  # why, for each target that cannot be learnt, by name
+
+
+def with_kind(name: str, kind: str) -> str:
+    """A target with its kind as it is typed in a shell.
+
+    Example:
+        >>> with_kind("pChEMBL mean", "multiclass")
+        "'pChEMBL mean:multiclass'"
+    """
+    return shlex.quote(f"{name}:{kind}")
 
 
 def check_targets(table: Table, readable: np.ndarray | None = None) -> Labels:

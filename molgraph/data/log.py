@@ -41,8 +41,8 @@ def log_targets(table: Table) -> Table:
 
     Example:
         >>> from molgraph.data.table import make_table
-        >>> made = log_targets(make_table(["C", "CC"], targets=(Target("IC50"),), y=[10.0, 1000.0]))
-        >>> made.targets[0].name, made.y[:, 0]
+        >>> table = log_targets(make_table(["C", "CC"], targets=(Target("IC50"),), y=[10.0, 1000.0]))
+        >>> table.targets[0].name, table.y[:, 0]
         ('log10_IC50', array([1., 3.]))
     """
     if table.packed:
@@ -90,11 +90,11 @@ def log_limits(limits: np.ndarray, name: str) -> np.ndarray:
 def before_log(targets: Iterable[str | Target], names: Sequence[str]) -> list[str | Target]:
     """Targets as the columns to read: ``log10_IC50`` is made of ``IC50`` where the source has that one alone."""
     out: list[str | Target] = []
-    for one in targets:
-        name = one.name if isinstance(one, Target) else one
+    for target in targets:
+        name = target.name if isinstance(target, Target) else target
         source = name.removeprefix(PREFIX)
         if name in names or source not in names:
-            out.append(one)
+            out.append(target)
         else:
-            out.append(replace(one, name=source) if isinstance(one, Target) else source)
+            out.append(replace(target, name=source) if isinstance(target, Target) else source)
     return out

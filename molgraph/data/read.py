@@ -20,17 +20,18 @@ from molgraph.base.errors import (
     nearest,
 )
 from molgraph.base.table import Gaps
-from molgraph.data.cells import Reading
 from molgraph.data.curves import curve_of, find_concentration, group_curves
 from molgraph.data.datasets import load_dataset
-from molgraph.data.formats import reader_for
 from molgraph.data.log import log_targets
+from molgraph.data.reading.cells import Reading
+from molgraph.data.reading.formats import reader_for
+from molgraph.data.reading.roles import OPTIONS, Names, Targets
+from molgraph.data.reading.rows import read_rows
+from molgraph.data.reading.table import SourceRows
+from molgraph.data.reading.targets import parse_targets
 from molgraph.data.sources import builtin
 from molgraph.data.standardise import check_molecules
 from molgraph.data.table import Table, row_name
-from molgraph.data.table_builder import SourceRows
-from molgraph.data.table_reader import OPTIONS, Names, Targets, read_rows
-from molgraph.data.targets import parse_targets
 
 if TYPE_CHECKING:
     from molgraph.data.pyg_table import GraphColumns
@@ -112,20 +113,16 @@ def read_table(
         "reaction": reaction,
         "features": features,
         "split": split,
-        "targets": targets,
-        "need_targets": need_targets,
-        "log": log,
+        **({} if gaps == "mark" else {"gaps": gaps}),
     }
-    if gaps != "mark":
-        columns["gaps"] = gaps
+    columns |= {"targets": targets, "need_targets": need_targets, "log": log}
+    reading = Reading(decimal, qualifiers, unit)
     if (response := curve_of(targets)) is not None:
-        return _handle(
-            _read_curves(source, Reading(decimal, qualifiers, unit), response, concentration, columns), on_error
-        )
+        return _handle(_read_curves(source, reading, response, concentration, columns), on_error)
     if concentration is not None:
         words = "concentrations belong to dose-response curves"
         raise UnusedSettingError(words, hint="name the column of responses: --target response:curve")
-    return _handle(read_source(source, Reading(decimal, qualifiers, unit), **columns).table, on_error)
+    return _handle(read_source(source, reading, **columns).table, on_error)
 
 
 def _read_curves(
@@ -135,15 +132,14 @@ def _read_curves(
     if columns["log"]:
         raise UnusedSettingError("the EC50 of a curve is its logarithm already", hint="leave --log out")
     if isinstance(source, Table) or is_named(source):
-        raise UnsupportedError(
-            "curves are made of the rows of a file or a frame", hint="give that, or leave :curve out"
-        )
+        words = "curves are made of the rows of a file or a frame"
+        raise UnsupportedError(words, hint="give that, or leave :curve out")
     if concentration is None and isinstance(source, str) and source == "-":
         hint = "name it: --concentration COLUMN"
         raise MissingOptionError("no look at standard input finds the column of concentrations", hint=hint)
     dose = find_concentration(reader_for(source).names) if concentration is None else concentration
-    asked = {**columns, "targets": [f"{response}:regression"], "features": (dose, *columns["features"])}
-    points = read_source(source, reading, **asked).table
+    columns = {**columns, "targets": [f"{response}:regression"], "features": (dose, *columns["features"])}
+    points = read_source(source, reading, **columns).table
     return group_curves(points, points.feature_names[0])
 
 
@@ -171,12 +167,12 @@ def read_source(
         if need_targets and not rows.table.targets:
             raise LabelError("the table has no target", hint="read another one, or make it with targets")
     else:
-        more: dict[str, Any] = {"need_targets": need_targets, "log": log, "keep_columns": keep_columns}
+        options: dict[str, Any] = {"need_targets": need_targets, "log": log, "keep_columns": keep_columns, **columns}
         graphs = _pyg_columns(source)
         if graphs is not None:
-            source, columns = graphs.columns, columns | {"sequence": (graphs.name,)}
+            source, options["sequence"] = graphs.columns, (graphs.name,)
             targets = graphs.targets or None if targets is None and need_targets else targets
-        (rows,) = read_rows(source, reading, targets=targets, **more, **columns)
+        (rows,) = read_rows(source, reading, targets=targets, **options)
         if graphs is not None:
             rows = rows._replace(table=graphs.table(rows.table))
     return rows._replace(table=log_targets(rows.table)) if log else rows
@@ -244,13 +240,13 @@ def _load_named(source: str) -> Table:
 
 def _check_ready(table: Table, reading: Reading, columns: Mapping[str, Any]) -> None:
     """Refuse options that say how a file is read, where the table is read already."""
-    own = {kind: [e.name for e in table.entities if e.kind == kind] for kind in OPTIONS}
-    known = {**{OPTIONS[kind]: names for kind, names in own.items()}, "features": table.feature_names}
+    known = {option: [e.name for e in table.entities if e.kind == kind] for kind, option in OPTIONS.items()}
+    known["features"] = list(table.feature_names)
     for name, value in columns.items():
         asked = (value,) if isinstance(value, str) else tuple(value or ())
-        if other := [column for column in asked if column not in known.get(name, ())]:
-            has = f"its own: {', '.join(known[name])}" if known.get(name) else "none of its own"
-            words = f"{name} is {other[0]!r}, but a dataset or ready table has {has}"
+        if others := [column for column in asked if column not in known.get(name, ())]:
+            there = f"its own: {', '.join(known[name])}" if known.get(name) else "none of its own"
+            words = f"{name} is {others[0]!r}, but a dataset or ready table has {there}"
             raise UnusedSettingError(words, hint=f"leave out {name}")
     for name in ("decimal", "qualifiers", "unit"):
         if getattr(reading, name) != getattr(Reading(), name):
@@ -259,16 +255,16 @@ def _check_ready(table: Table, reading: Reading, columns: Mapping[str, Any]) -> 
 
 
 def _choose(table: Table, targets: Targets) -> Table:
-    """A ready table with the targets asked for; a kind may be given again, not changed."""
+    """A ready table with the targets asked for; a kind may be named again, not changed."""
     if targets is None:
         return table
-    asked, known = parse_targets(targets, [t.name for t in table.targets]), {t.name: t for t in table.targets}
-    for one in asked:
-        kind = known[one.column].kind
-        if one.kind not in (None, kind):
-            words = f"target {one.column!r} of this table is {kind}, not {one.kind}"
+    kinds = {t.name: t.kind for t in table.targets}
+    columns = parse_targets(targets, list(kinds))
+    for name, kind in ((target.column, target.kind) for target in columns):
+        if kind not in (None, kinds[name]):
+            words = f"target {name!r} of this table is {kinds[name]}, not {kind}"
             raise LabelError(words, hint="leave the kind out")
-    return table.with_targets([a.column for a in asked])
+    return table.with_targets([target.column for target in columns])
 
 
 def _handle(table: Table, on_error: OnError) -> Table:
@@ -278,11 +274,9 @@ def _handle(table: Table, on_error: OnError) -> Table:
     if on_error == "keep":
         return table
     table = check_molecules(table)
-    bad = np.flatnonzero(~table.ok)
-    if on_error == "stop" and len(bad):
-        row = bad[0]
-        raise CellError(
-            f"{row_name(row, table.ids[row])}: {table.reason[row]}",
-            hint="correct it, or use on_error='keep' (--on-error keep) to carry on with a reason in its row",
-        )
+    faulty = np.flatnonzero(~table.ok)
+    if on_error == "stop" and len(faulty):
+        words = f"{row_name(faulty[0], table.ids[faulty[0]])}: {table.reason[faulty[0]]}"
+        hint = "correct it, or use on_error='keep' (--on-error keep) to carry on with a reason in its row"
+        raise CellError(words, hint=hint)
     return table.take(table.ok)

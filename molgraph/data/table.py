@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.packed import Packed, offsets_of
+from molgraph.base.printable import encodable
 from molgraph.base.table import MISSING, OK, UNREADABLE, Entities, Table, Target
 from molgraph.chem.smiles import is_mol, write_smiles
-from molgraph.data.columns import encodable
 
 __all__ = ["MISSING", "OK", "UNREADABLE", "Entities", "Table", "concatenate", "make_table", "row_name"]
 

@@ -20,10 +20,10 @@ from molgraph.chem.fingerprints import morgan
 from molgraph.chem.tanimoto import find_nearest
 from molgraph.data.datasets import Dataset
 from molgraph.data.read import read_table
+from molgraph.data.reading.roles import Targets
 from molgraph.data.splits import Split, one_class, split_table
 from molgraph.data.splits.split import PARTS
 from molgraph.data.splits.unused_rows import RowCount, unused_rows
-from molgraph.data.table_reader import Targets
 from molgraph.evaluate.split_summary import SplitXray, find_shifts
 
 SPLITTERS = (

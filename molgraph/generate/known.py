@@ -11,8 +11,8 @@ import pandas as pd
 
 from molgraph.base.errors import BadValueError, EmptyError, MissingOptionError
 from molgraph.chem.identity import canonical_smiles
-from molgraph.data.cells import Reading
 from molgraph.data.read import read_source, read_table
+from molgraph.data.reading.cells import Reading
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
 from molgraph.generate.oracles.combined import Combined

@@ -17,8 +17,8 @@ from molgraph.base.errors import (
     MissingColumnError,
     nearest,
 )
-from molgraph.data.cells import is_missing
 from molgraph.data.graph_store import Level
+from molgraph.data.reading.cells import is_missing
 from molgraph.data.table import OK, UNREADABLE, Table, concatenate, row_name
 from molgraph.generate.alphabets import Written
 from molgraph.generate.vae_objective import SequenceELBO

@@ -15,8 +15,6 @@ from molgraph.base.errors import ConflictError, MissingOptionError
 from molgraph.base.positions import MakesGeometry
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
-from molgraph.data.cells import check_units
-from molgraph.data.chunks import GEOMETRY
 from molgraph.data.curves import curve_of
 from molgraph.data.editions import curate
 from molgraph.data.labels import check_targets
@@ -24,9 +22,11 @@ from molgraph.data.levels import level_of
 from molgraph.data.limits import middle_of, refuse_limits, without_limits
 from molgraph.data.log import log_targets
 from molgraph.data.read import is_named, read_table
+from molgraph.data.reading.chunk import GEOMETRY
+from molgraph.data.reading.roles import OPTIONS
+from molgraph.data.reading.units import check_units
 from molgraph.data.replicates import find_replicates
 from molgraph.data.table import Table
-from molgraph.data.table_reader import OPTIONS
 from molgraph.run.config import check_config, split_file, split_name
 from molgraph.run.target_notes import describe_targets, range_notes
 from molgraph.train.array_labels import arrays_of, kinds_beside

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from molgraph.data.columns import with_kind
+from molgraph.data.labels import with_kind
 from molgraph.data.profile import WIDE, decades_of
 from molgraph.data.table import Table
 

@@ -18,8 +18,8 @@ from molgraph.base.errors import MolgraphError, UnsupportedError
 from molgraph.base.registry import get
 from molgraph.chem.draw import draw_molecule
 from molgraph.data.levels import level_of
+from molgraph.data.reading.table import SourceRows
 from molgraph.data.table import Table
-from molgraph.data.table_builder import SourceRows
 from molgraph.explain.explanation import explain
 from molgraph.serve.calls import Call, Reply
 from molgraph.serve.measured import Measured

@@ -10,9 +10,9 @@ import numpy as np
 from molgraph.base.errors import CellError, TooLargeError
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.tanimoto import BitTable
-from molgraph.data.cells import Reading
-from molgraph.data.columns import as_text
 from molgraph.data.read import read_source
+from molgraph.data.reading.cells import Reading
+from molgraph.data.reading.chunk import as_text
 
 BITS, MOST = 2048, 200_000  # rows, each of a kilobyte or two
 

@@ -26,9 +26,9 @@ from molgraph.data.featuriser import Featuriser
 from molgraph.data.featurize_complex import SERINE
 from molgraph.data.graph_cache import CachedGraphs, graphs_of
 from molgraph.data.graph_store import InputSpec
+from molgraph.data.reading.roles import OPTIONS
 from molgraph.data.sides import lacking, of_complexes
 from molgraph.data.table import OK, UNREADABLE, Entities, Table
-from molgraph.data.table_reader import OPTIONS
 from molgraph.data.view import View, ViewedColumn, check_views
 
 

@@ -16,12 +16,12 @@ import pandas as pd
 from molgraph.base.contracts import Generator, Method, Prediction, PredictsGraphs, Target, Trainable
 from molgraph.base.errors import BadValueError, MissingOptionError, UnsupportedError
 from molgraph.base.positions import geometry_of
-from molgraph.data.cells import check_units
 from molgraph.data.curves import curve_columns
-from molgraph.data.formats import names_file
 from molgraph.data.levels import labelled, level_of
 from molgraph.data.log import log_targets
 from molgraph.data.read import is_named, read_table
+from molgraph.data.reading.formats import names_file
+from molgraph.data.reading.units import check_units
 from molgraph.data.standardise import as_given, mark_no_molecules, standardise
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate import metrics

@@ -20,11 +20,10 @@ from molgraph.base.errors import UnsupportedError
 from molgraph.base.packed import offsets_of
 from molgraph.chem.atom_order import follow_block
 from molgraph.chem.molfile import draw_block, write_record
-from molgraph.data.chunks import MOLBLOCK
-from molgraph.data.columns import as_text
 from molgraph.data.levels import level_of
-from molgraph.data.sdf_smi_reader import RecordReader
-from molgraph.data.table_builder import SourceRows
+from molgraph.data.reading.chunk import MOLBLOCK, as_text
+from molgraph.data.reading.smi_sdf import SDReader
+from molgraph.data.reading.table import SourceRows
 
 LIST_LINE = 190  # characters of a line of a property list, as RDKit has it
 
@@ -190,7 +189,7 @@ class SDRecords(RowFormat):
         self.compressed = compressed
 
     def chunk(self, output: Output, first: bool) -> bytes:
-        shown = () if output.blocks is None else ("smiles", RecordReader.TITLE)  # by the records themselves
+        shown = () if output.blocks is None else ("smiles", SDReader.TITLE)  # by the records themselves
         columns = {}
         for name, values in output.columns.items():
             if isinstance(values, np.ndarray) and values.dtype == object:

@@ -25,11 +25,11 @@ from molgraph.base.progress import bar
 from molgraph.base.resources import model_path
 from molgraph.base.version import __version__
 from molgraph.base.workbook import split_sheet
-from molgraph.data.columns import as_text
 from molgraph.data.content import entity_texts
 from molgraph.data.read import iter_rows
+from molgraph.data.reading.chunk import as_text
+from molgraph.data.reading.table import SourceRows
 from molgraph.data.table import row_name
-from molgraph.data.table_builder import SourceRows
 from molgraph.train.abilities import gives_forces
 from molgraph.train.checkpoint import digest
 from molgraph.train.chunk_folder import ChunkFolder

@@ -28,7 +28,7 @@ HERE, RECORDS = Path(__file__).parent, ROOT / "pipelines" / "records"
 PAIRS = (  # a claim, the row that should be better, and the row that it should be better than
     ("frozen vectors and ridge beside counts of environments and ridge", "encoder+ridge", "ecfp-counts+ridge"),
     ("frozen vectors beside those of the same network with random weights", "encoder+ridge", "untrained+ridge"),
-    ("lp-ft beside the same network from scratch", "encoder-lp-ft", "dmpnn"),
+    ("lp-ft beside D-MPNN with its usual readout from scratch", "encoder-lp-ft", "dmpnn"),
     ("MapLight of 500 trees with the vectors beside it without", "maplight-500+encoder", "maplight-500"),
     ("MapLight with the vectors beside MapLight", "maplight+encoder", "maplight"),
 )

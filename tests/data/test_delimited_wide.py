@@ -5,17 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-import weakref
 from pathlib import Path
 
 import pytest
 
 from molgraph.base.errors import AmbiguousColumnError, TooLargeError
-from molgraph.data import delimited
-from molgraph.data.delimited import BLOCK_BYTES, check_unique
-from molgraph.data.formats import reader_for
 from molgraph.data.read import read_table
-from molgraph.data.source_file import SAMPLE_BYTES
+from molgraph.data.reading.chunk import check_unique
+from molgraph.data.reading.delimited import MOST
+from molgraph.data.reading.formats import reader_for
+from molgraph.data.reading.source import SAMPLE_BYTES
 
 
 def wide(path: Path, n_columns: int, name: str = "g", encoding: str = "utf-8") -> Path:
@@ -42,25 +41,8 @@ def test_standard_input_with_a_long_header(tmp_path: Path) -> None:
     assert done.stdout.split() == ["[0.0,", "1.0,", "2.0,", "3.0]"]
 
 
-@pytest.mark.slow
-def test_arrow_holds_no_block_when_the_last_row_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its thread would free it later, and abort a process that ends meanwhile."""
-    path, kept = wide(tmp_path / "wide.csv", 20_000), []
-
-    class Watched(delimited.Utf8Sanitiser):
-        def read(self, n: int = -1) -> memoryview:
-            view = super().read(n)
-            kept.append(weakref.ref(view))
-            return view
-
-    monkeypatch.setattr(delimited, "Utf8Sanitiser", Watched)
-    for _ in range(8):
-        read_table(path, targets=["y"])
-        assert kept and all(ref() is None for ref in kept)
-
-
 def test_a_header_of_many_megabytes_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(TooLargeError, match=f"{BLOCK_BYTES:,}"):
+    with pytest.raises(TooLargeError, match=f"{MOST:,}"):
         reader_for(wide(tmp_path / "wide.csv", 60_000, "a_rather_long_name_" * 5))
 
 

@@ -128,7 +128,7 @@ def test_sdf_records_that_fail_stay_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["t.sdf", "t.sdf.gz"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_field_of_late_records_is_a_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name, end) -> None:
-    monkeypatch.setattr("molgraph.data.source_file.SAMPLE_BYTES", 500)
+    monkeypatch.setattr("molgraph.data.reading.source.SAMPLE_BYTES", 500)
     record = "m\n\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    0.0000    0.0000    0.0000 C   0  0\nM  END\n"
     text = (f"{record}> <a>\n1\n\n$$$$\n" * 20 + f"{record}>  25  <late one> (3)\n7\n\n$$$$\n").replace("\n", end)
     path = write(tmp_path, gzip.compress(text.encode()) if name.endswith("gz") else text, name)
@@ -228,7 +228,7 @@ def test_any_csv_reads_back(tmp_path: Path, rows, end, start, packed, delimiter,
 
 
 def test_chunks_cross_blocks_and_ids_run_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("molgraph.data.delimited.BLOCK_BYTES", 4096)
+    monkeypatch.setattr("molgraph.data.reading.delimited.PIECE_ROWS", 40)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"smiles": ["C" * n for n in rng.integers(1, 30, 3000)], "y": rng.normal(size=3000)})
     frame.to_csv(tmp_path / "t.csv", index=False)
@@ -254,7 +254,7 @@ def test_a_pass_over_the_whole_file_decides_kinds(tmp_path: Path, monkeypatch: p
 
 
 def test_memory_stays_flat(tmp_path: Path) -> None:
-    """A chunk's size does not depend on the file's: Arrow holds a block or two, whatever the length."""
+    """A chunk's size does not depend on the file's: a thousand rows are held at once, whatever the length."""
     import tracemalloc
 
     peaks = []

@@ -15,9 +15,9 @@ from rdkit import Chem
 
 from molgraph.base.errors import DataError, FormatError, MolgraphError, TooLargeError
 from molgraph.chem.molfile import MAX_LINE
-from molgraph.data import chunks as sizes
-from molgraph.data import delimited, sdf_smi_reader
 from molgraph.data.read import iter_rows, read_table
+from molgraph.data.reading import chunk as sizes
+from molgraph.data.reading import delimited
 from tests.data.chunked import iter_tables
 
 BLOCK = "{}\n\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    0.0000    0.0000    0.0000 C   0  0\nM  END\n"
@@ -140,8 +140,7 @@ def test_a_record_without_end_and_rows_without_end_are_bounded(tmp_path: Path, m
     path.write_text("".join(BLOCK.format(i).replace("1\n\n$", "z" * 90 + "\n\n$") for i in range(100)))
     (tmp_path / "t.csv").write_text("smiles,y\n" + f"{'C' * 90},1\n" * 100)
     (tmp_path / "t.smi").write_text(f"{'C' * 90}\n" * 100)
-    monkeypatch.setattr(sdf_smi_reader, "PIECE_ROWS", 10)
-    monkeypatch.setattr(delimited, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(delimited, "PIECE_ROWS", 10)
     for name, options in (("t.sdf", {"id": "y"}), ("t.csv", {}), ("t.smi", {})):
         with pytest.raises(TooLargeError, match="5,000"):
             list(iter_tables(tmp_path / name, chunk_rows=90, **options))

@@ -25,7 +25,7 @@ def test_records_and_lines_in_other_encodings(name, text, encoding, tmp_path: Pa
     plain = read_table(write(tmp_path, text, name), **({"id": "µ"} if name == "t.sdf" else {}))
     assert list(plain.status) == ["ok", "ok"] and plain.ids[1] != "2"
     for sample in (1 << 18, len(text.encode(encoding)) * 3 // 4):  # all of it, and no whole second record
-        monkeypatch.setattr("molgraph.data.source_file.SAMPLE_BYTES", sample)
+        monkeypatch.setattr("molgraph.data.reading.source.SAMPLE_BYTES", sample)
         path = write(tmp_path, text.encode(encoding), name)
         same(read_table(path, **({"id": "µ"} if name == "t.sdf" else {})), plain)
 

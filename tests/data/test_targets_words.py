@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from molgraph.base.errors import LabelError
-from molgraph.data.cells import WORDS
 from molgraph.data.read import read_table
+from molgraph.data.reading.cells import WORDS
 from tests.data.chunked import iter_tables
 
 PAIRS = [("Active", "inactive"), ("yes", "NO"), ("positive", "negative"), ("toxic", " non-toxic"), ("True", "false")]

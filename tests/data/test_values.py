@@ -13,10 +13,11 @@ import pytest
 
 import molgraph
 from molgraph.base.errors import AmbiguousColumnError, CellError, FormatError, LabelError, MismatchError, UsageError
-from molgraph.data.cells import convert, is_missing, read_cell
-from molgraph.data.columns import find_beside
 from molgraph.data.log import log10
 from molgraph.data.read import read_table
+from molgraph.data.reading.cells import is_missing, read_cell
+from molgraph.data.reading.roles import SideColumns, find_side_columns
+from molgraph.data.reading.units import convert
 from tests.data.chunked import iter_tables
 
 nan = float("nan")
@@ -213,11 +214,11 @@ def test_a_column_of_units_that_could_be_several_targets_converts_none(dimension
 
 def test_units_are_found_by_the_name_of_their_value() -> None:
     names = ["smiles", "standard_value", "pchembl_value", "standard_units"]
-    found = find_beside(names, ["smiles"], ["standard_value", "pchembl_value"])
-    assert found == {"standard_value": {"unit": "standard_units"}}
-    assert find_beside(names, ["smiles"], ["pchembl_value"]) == {}  # the units are those of standard_value
-    found = find_beside(["smiles", "y", "class", "units"], ["smiles"], ["y"])
-    assert found == {"y": {"unit": "units"}}
+    found = find_side_columns(names, ["smiles"], ["standard_value", "pchembl_value"])
+    assert found == {"standard_value": SideColumns(unit="standard_units")}
+    assert find_side_columns(names, ["smiles"], ["pchembl_value"]) == {}  # the units are those of standard_value
+    found = find_side_columns(["smiles", "y", "class", "units"], ["smiles"], ["y"])
+    assert found == {"y": SideColumns(unit="units")}
 
 
 def test_a_kind_says_which_target_has_no_unit() -> None:
@@ -294,5 +295,6 @@ def test_a_logarithm_takes_no_unit_from_a_column_of_units() -> None:
     assert not model.card.units
     scores = [model.evaluate(frame.assign(units=unit))["value"] for unit in ("nM", "uM")]
     np.testing.assert_array_equal(*scores)
-    assert find_beside(["logD", "units"], ["logD"], ["logD"]) == {}
-    assert find_beside(["pIC50", "pIC50_units"], ["pIC50"], ["pIC50"]) == {"pIC50": {"unit": "pIC50_units"}}
+    assert find_side_columns(["logD", "units"], ["logD"], ["logD"]) == {}
+    columns = find_side_columns(["p_a", "p_a_units"], ["p_a"], ["p_a"])
+    assert columns == {"p_a": SideColumns(unit="p_a_units")}

@@ -97,3 +97,19 @@ def test_predictions_and_scores_are_written_as_a_workbook_that_reads_back(tmp_pa
 
     write_csv(tmp_path / "s.xlsx", made.evaluate(data))
     assert pd.read_excel(tmp_path / "s.xlsx")["metric"].tolist() == made.evaluate(data)["metric"].tolist()
+
+
+def test_titles_above_the_header_and_sheets_before_the_table_are_passed_over(tmp_path: Path) -> None:
+    made = openpyxl.Workbook()
+    made.active.append(["Read me: the compounds are on the next sheet"])
+    data = made.create_sheet("Data")
+    for row in (["Project X, 2026"], [], ["Compound", "SMILES", "y"], ["A-1", "CCO", 1], ["A-2", "CCN", 2]):
+        data.append(row)
+    made.save(tmp_path / "book.xlsx")
+    table = read_table(tmp_path / "book.xlsx", targets=["y"], id="Compound")
+    assert table.ids.tolist() == ["A-1", "A-2"] and table.y.tolist() == [[1.0], [2.0]]
+    other = openpyxl.Workbook()
+    for row in (["name", "text", "y"], ["drug", "CCO", 1], ["compound", "CCN", 2]):
+        other.active.append(row)
+    other.save(tmp_path / "other.xlsx")
+    assert read_table(tmp_path / "other.xlsx", targets=["y"], smiles="text").y.tolist() == [[1.0], [2.0]]

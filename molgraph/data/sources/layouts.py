@@ -17,16 +17,16 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import MissingColumnError, RowIdError, ShapeError
 from molgraph.base.table import EntityKind
 from molgraph.data.cards import Card
-from molgraph.data.cells import Reading
 from molgraph.data.graph_values import Geometry, Graph
 from molgraph.data.log import log10
-from molgraph.data.npz_reader import load_arrays
+from molgraph.data.reading.cells import Reading
+from molgraph.data.reading.npz import load_arrays
+from molgraph.data.reading.rows import read_rows
 from molgraph.data.sources import builtin
 from molgraph.data.sources.dataset_files import Found
 from molgraph.data.sources.graph_files import members, plain_table, read_dgcnn, read_tu, reading
 from molgraph.data.sources.pair_files import read_complexes, read_interactions
 from molgraph.data.table import Table, concatenate
-from molgraph.data.table_reader import read_rows
 
 PARTS = ("valid", "test")
 NANOMOLAR = 1e9

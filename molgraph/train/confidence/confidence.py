@@ -171,7 +171,8 @@ class Confidence:
         status, reason = prediction.status.copy(), prediction.reason.copy()
         status[bad], reason[bad] = NO_VALUE, "outside the domain: it " + why[bad]
         value = np.where(bad[:, None], np.nan, prediction.value)
-        return replace(prediction, value=value, status=status, reason=reason)
+        spread = None if prediction.spread is None else np.where(bad[:, None], np.nan, prediction.spread)
+        return replace(prediction, value=value, spread=spread, status=status, reason=reason)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Arrays for a model file, under names with a prefix."""

@@ -1,13 +1,15 @@
-"""Open a file or standard input as plain bytes, unpacked where they are gzip, with a look at their start."""
+"""Open a file or standard input: its plain bytes (gzip is unpacked), its first bytes, and its lines of text."""
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import os
 import re
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -16,7 +18,6 @@ from molgraph.base.paths import missing_file
 
 SAMPLE_BYTES = 1 << 18
 _GZIP = b"\x1f\x8b"
-_PACKED = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard", b"PK\x03\x04": "zip"}
 #: what reading a stream raises where it ends early, fails its checksum or cannot be unpacked
 DAMAGED = (EOFError, OSError, zlib.error)
 # The first bytes of a text whose first character is a mark (byte order) or ASCII.
@@ -25,9 +26,32 @@ _FIRST_BYTES = (
     (rb"[^\0]\0[^\0]\0", "utf-16-le"),
     (rb"\0[^\0]\0[^\0]", "utf-16-be"),
 )
+_UNPACK, _SAVE = "unpack it (or save a workbook as csv)", "save it as csv or parquet"
+_REFUSED = (
+    (rb"BZh", "is packed with bzip2", _UNPACK),
+    (rb"\xfd7zXZ", "is packed with xz", _UNPACK),
+    (rb"\x28\xb5\x2f\xfd", "is packed with zstandard", _UNPACK),
+    (rb"PK\x03\x04", "is packed with zip", _UNPACK),
+    (rb"(?s).{257}ustar", "is a tar archive", "unpack it and give one of the files in it"),
+    (rb"\x80[\x02-\x05]", "is a pickle, which can run any code when read", _SAVE),
+    (rb'\s*[{\[]["{\n]', "is JSON", _SAVE),
+)
+_MARK = "\U0010ffff"  # no character of any text: stands for bytes that are none until their row is known
+_MARKED = "molgraph.marked"  # how ``bytes.decode`` and open files are asked to mark what is not text
+codecs.register_error(_MARKED, lambda error: (_MARK, error.end))  # type: ignore[attr-defined]
 
 
-class Opened:
+def is_torn(text: str) -> bool:
+    """Whether bytes that are no text were marked in it."""
+    return _MARK in text
+
+
+def shown(text: str) -> str:
+    """Marked text as it may be printed."""
+    return text.replace(_MARK, "\N{REPLACEMENT CHARACTER}")
+
+
+class SourceFile:
     """A source that was looked at: its first bytes, and all of it for whoever asks.
 
     A file is closed after the look and opened again for each reading, so that nothing stays open when a column or
@@ -43,7 +67,7 @@ class Opened:
 
     def __init__(self, source: str | Path) -> None:
         stdin = str(source) == "-"
-        self._source, self.name = source, "standard input" if stdin else str(source)
+        self.path, self.name = source, "standard input" if stdin else str(source)
         self._rest: BinaryIO | None = None  # the stream that goes on after the sample, of what cannot be read twice
         self.sample = b""
         self.rereadable = not stdin and os.path.isfile(source)  # false of a name that is too long, too
@@ -54,7 +78,9 @@ class Opened:
             if head.startswith(_GZIP):
                 self._rest = io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=self._rest)), 1 << 20)
         self.look_further(SAMPLE_BYTES)
-        _refuse(self.sample, self.name)
+        for first_bytes, words, hint in _REFUSED:
+            if re.match(first_bytes, self.sample):
+                raise FormatError(f"{self.name} {words}", hint=hint)
 
     def look_further(self, n: int) -> None:
         """Make the sample up to ``n`` bytes long."""
@@ -67,25 +93,41 @@ class Opened:
 
     @property
     def encoding(self) -> str:
-        """UTF-16 where the first bytes show it, else UTF-8."""
-        return next((name for first, name in _FIRST_BYTES if re.match(first, self.sample)), "utf-8")
+        """UTF-16 where the first bytes show it, else UTF-8, with or without its mark."""
+        return next((name for first, name in _FIRST_BYTES if re.match(first, self.sample)), "utf-8-sig")
 
     @property
     def suffix(self) -> str:
         """The last suffix in lower case, that of the packing taken off; empty for standard input."""
-        path = Path("" if str(self._source) == "-" else self._source)
+        path = Path("" if str(self.path) == "-" else self.path)
         return (path.with_suffix("") if path.suffix.lower() in (".gz", ".gzip") else path).suffix.lower()
+
+    @property
+    def text(self) -> str:
+        """The sample as text, marked (``is_torn``) where it is none."""
+        return self.sample.decode(self.encoding, errors=_MARKED).removeprefix("\ufeff")
 
     def stream(self) -> BinaryIO:
         """All plain bytes from the start, not seekable in general; once alone where it is not ``rereadable``."""
         if self._rest is not None:
             return _buffered(self.sample, self._rest)
-        raw = _open_path(Path(self._source))
+        raw = _open_path(Path(self.path))
         if raw.read(len(_GZIP)) == _GZIP:
             raw.close()  # a GzipFile closes what it opened itself
-            return cast(BinaryIO, io.BufferedReader(gzip.GzipFile(self._source), 1 << 20))
+            return cast(BinaryIO, io.BufferedReader(gzip.GzipFile(self.path), 1 << 20))
         raw.seek(0)
         return raw
+
+    def lines(self, most: int, newline: str | None = None) -> Iterator[str]:
+        """All lines as marked text; of a longer one the first ``most`` characters; ``newline`` as of ``open``."""
+        with io.TextIOWrapper(self.stream(), self.encoding, errors=_MARKED, newline=newline) as text:
+            try:
+                while line := text.readline(most):
+                    yield line
+                    while len(line) == most and line[-1] != "\n":
+                        line = text.readline(most)
+            except DAMAGED as error:
+                raise broken(self.name, error) from None
 
 
 class _Chained(io.RawIOBase):
@@ -113,19 +155,6 @@ def _buffered(head: bytes, rest: BinaryIO) -> BinaryIO:
     return io.BufferedReader(cast(io.RawIOBase, _Chained(head, rest)), 1 << 20)
 
 
-def _refuse(sample: bytes, name: str) -> None:
-    """Raise ``DataError`` for contents that are never read."""
-    for magic, packing in _PACKED.items():
-        if sample.startswith(magic):
-            raise FormatError(f"{name} is packed with {packing}", hint="unpack it (or save a workbook as csv)")
-    if sample[257:262] == b"ustar":
-        raise FormatError(f"{name} is a tar archive", hint="unpack it and give one of the files in it")
-    if re.match(rb"\x80[\x02-\x05]", sample):
-        raise FormatError(f"{name} is a pickle, which can run any code when read", hint="save it as csv or parquet")
-    if re.match(rb'\s*[{\[]["{\n]', sample):
-        raise FormatError(f"{name} is JSON", hint="save it as csv or parquet")
-
-
 def _open_path(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
@@ -147,15 +176,11 @@ def _open_path(path: Path) -> BinaryIO:
 
 
 def _read(stream: BinaryIO, n: int, name: str) -> bytes:
-    """Up to n bytes, fewer only at the end of the stream."""
-    pieces: list[bytes] = []
+    """Up to n bytes of a buffered stream, fewer only at its end."""
     try:
-        while n > 0 and (piece := stream.read(n)):
-            pieces.append(piece)
-            n -= len(piece)
+        return stream.read(n)
     except DAMAGED as error:
         raise broken(name, error) from None
-    return b"".join(pieces)
 
 
 def broken(name: str, error: Exception) -> FormatError:

@@ -1,18 +1,16 @@
-"""Read the text of one cell of measured values: its qualifier, its number and its unit."""
+"""Read the text of one cell of measured values (qualifier, number, unit), or say how it could be read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from molgraph.base.errors import BadValueError, MismatchError, UnknownNameError
-from molgraph.data.columns import MISSING_WORDS
-from molgraph.data.units import MILLIONTHS, UNITS, convert, plain_unit, same_unit
+from molgraph.base.errors import BadValueError, CellError, UnknownNameError
+from molgraph.data.reading.units import MILLIONTHS, UNITS, plain_unit
 
-__all__ = ["UNITS", "CellText", "OddCell", "Reading", "convert", "plain_unit", "read_cell", "same_unit"]
-
+MISSING_WORDS = ("", "na", "n/a", "#n/a", "nan", "null", "none", "-")
 #: Words for the labels of a binary target. They are fixed, so that class 1 is the same in every file, whichever words
 #: it holds.
 WORDS = {
@@ -35,6 +33,8 @@ _CELL = re.compile(rf"(?P<qualifier><<|>>|[<>]=?|=[<>]?|[~≈≤≥]|ca\.|)\s*(?
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _POINTS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
 _DECIMAL = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
+
+_VERBS = "in train, evaluate and data curate (benchmarks read its table); molgraph data audit lists such cells"
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,13 @@ class Reading:
 
 
 class OddCell(NamedTuple):
-    """A cell that cannot be read: its column, its row (from 0), its kind, its text, the fault and what to do."""
+    """A cell that cannot be read: its column, its row (from 0), its kind, its text, the reason and what to do."""
 
     column: str
     row: int
     kind: str
     text: str
-    why: str = ""
+    reason: str = ""
     hint: str = ""
 
 
@@ -101,13 +101,13 @@ def read_cell(text: str) -> CellText:
         >>> read_cell("<= 3,5 µM")
         CellText(kind='qualifier', number='3,5', qualifier='<=', unit='uM')
     """
-    found = _CELL.fullmatch(text.strip()) if text.isascii() or not _foreign(text) else None
-    if found is None:
+    match = _CELL.fullmatch(text.strip()) if text.isascii() or not _foreign(text) else None
+    if match is None:
         return CellText(OTHER)
-    qualifier, unit = found["qualifier"].replace("=<", "<=").replace("=>", ">="), plain_unit(found["unit"])
+    qualifier, unit = match["qualifier"].replace("=<", "<=").replace("=>", ">="), plain_unit(match["unit"])
     if unit and unit.lower() not in _OTHER_UNITS and not re.search("[/%]", unit):
         return CellText(OTHER)
-    cell = CellText(PLAIN, found["number"], "" if qualifier == "=" else qualifier, unit)
+    cell = CellText(PLAIN, match["number"], "" if qualifier == "=" else qualifier, unit)
     return cell._replace(kind=QUALIFIER if cell.qualifier else UNIT if unit else cell.comma or PLAIN)
 
 
@@ -121,18 +121,7 @@ def side_of(qualifier: str) -> int:
     return 1 if qualifier[:1] in (">", "≥") else -1 if qualifier[:1] in ("<", "≤") else 0
 
 
-def check_units(units: Mapping[str, str], known: Mapping[str, str]) -> None:
-    """Refuse values in another unit than those that a model learns or has learnt."""
-    for name, unit in known.items():
-        wanted, found = (re.sub(r"^log10\((.*)\)$", r"\1", str(text)) for text in (unit, units.get(name, "")))
-        if found and wanted in UNITS and not same_unit(found, wanted):
-            raise MismatchError(
-                f"the values of {name!r} are in {found} here, and in {wanted} in the training table",
-                hint=f"--unit {wanted} (in Python unit={wanted!r}) brings them to it; none reads them as they stand",
-            )
-
-
-def commas(found: Iterable[CellText]) -> tuple[bool, bool]:
+def commas(cells: Iterable[CellText]) -> tuple[bool, bool]:
     """Whether all commas of cells can be decimal signs, as no number has a point; and whether one is nothing else.
 
     Example:
@@ -140,26 +129,56 @@ def commas(found: Iterable[CellText]) -> tuple[bool, bool]:
         ((True, True), (True, False), (False, False))
     """
     fit, sure = True, False
-    for cell in found:
+    for cell in cells:
         fit &= bool(cell.comma) or not set(",.") & set(cell.number)
         sure |= cell.comma == COMMA
     return fit, sure
 
 
-def points_are_decimal(found: Iterable[CellText]) -> bool:
+def points_are_decimal(cells: Iterable[CellText]) -> bool:
     """Whether points of cells can be nothing but decimal signs, also beside commas; so they can where there are none.
 
     Example:
         >>> [points_are_decimal(map(read_cell, texts)) for texts in (("1,5", "2.5"), ("1,5", "2.500"))]
         [True, False]
     """
-    points = [cell.number for cell in found if "." in cell.number]
+    points = [cell.number for cell in cells if "." in cell.number]
     return not points or not all(map(_POINTS.fullmatch, points))
 
 
 def is_missing(text: str) -> bool:
     """Whether a cell says that there is no value."""
     return text.strip().lower() in MISSING_WORDS
+
+
+def refusal(name: str, odd: Sequence[OddCell], counts: str, unit: str) -> CellError:
+    """The error for the first of some odd cells that another way of reading would read.
+
+    Args:
+        name: the column.
+        odd: all odd cells of the column.
+        counts: how many cells have each unit, in words, or empty.
+        unit: the commonest unit that values can be brought to, or empty.
+    """
+    first = next(cell for cell in odd if cell.kind in DECIDED)
+    n = sum(cell.kind == first.kind for cell in odd)
+    many = f" ({n:,} such cells)" if n > 1 else ""
+    if first.kind == SIGNS:
+        words = "a decimal comma beside points, or one of them parts thousands"
+        hint = "write all decimals with a point, or all with a comma"
+    elif first.kind == COMMA:
+        thousands = any(read_cell(cell.text).comma == THOUSANDS for cell in odd)
+        words = "a decimal comma, or one of thousands" if thousands else "a decimal comma"
+        hint = f"write decimals with a point, or say --decimal , (in Python decimal=',') {_VERBS}"
+    elif first.kind == QUALIFIER:
+        words = "a bound, no measured value"
+        hint = "--qualifiers drop (in Python and a benchmark's [[table]] qualifiers='drop') leaves such labels out"
+        hint += f", strip reads the bare number as exact, learn (train, evaluate) takes it as a limit, {_VERBS}"
+    else:
+        words, many = "a number with a unit", counts
+        hint = f"--unit {unit} brings all values to {unit}, {_VERBS}" if unit else "write numbers alone"
+    where = f"column {name!r} holds {first.text[:60]!r} in row {first.row + 1}"
+    return CellError(f"{where}: {words}{many}", hint=hint)
 
 
 def _foreign(text: str) -> bool:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Iterator
-from itertools import count
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from molgraph.base.errors import FormatError, MissingColumnError, ShapeError, TooLargeError, UnsupportedError
-from molgraph.data.chunks import GEOMETRY, SAMPLE_ROWS, Chunk
 from molgraph.data.graph_values import Geometry
+from molgraph.data.reading.chunk import GEOMETRY, MemoryReader, free_name
 
 NUMBERS = ("z", "nuclear_charges", "numbers", "atomic_numbers", "charges", "species")
 POSITIONS = ("r", "coords", "coordinates", "positions", "pos")
@@ -24,7 +24,7 @@ MAX_BYTES = 1 << 35  # of all arrays, unpacked
 DAMAGED = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile)
 
 
-class NpzReader:
+class NpzReader(MemoryReader):
     """An npz file: atomic numbers (``Z``), positions (``R``, angstrom or as ``r_unit`` says), maybe forces (``F``).
 
     Molecules of several sizes stand one after another, ``N`` atoms of each (as QM7 and QM9 are packed); or ``R`` is
@@ -35,52 +35,34 @@ class NpzReader:
         path: the file.
     """
 
-    smiles: str | None = None
-    id: str | None = None
-    geometry: str | None = GEOMETRY
-    rereadable = True
+    geometry = GEOMETRY
 
     def __init__(self, path: str | Path) -> None:
         self.name = str(path)
         arrays = load_arrays(path)
         keys = {key.lower(): key for key in arrays}
-        found = [next((keys[k] for k in names if k in keys), None) for names in (NUMBERS, POSITIONS, FORCES, COUNTS)]
-        z, r, f, n = found
+        names = (NUMBERS, POSITIONS, FORCES, COUNTS)
+        z, r, f, n = (next((keys[word] for word in words if word in keys), None) for words in names)
         if z is None or r is None:
             words = f"{self.name} holds no {'atomic numbers (Z)' if z is None else 'positions (R)'}"
             raise MissingColumnError(words, hint=f"it has: {', '.join(arrays)}"[:500])
         positions, forces = arrays[r], None if f is None or arrays[f].shape != arrays[r].shape else arrays[f]
         counts = None if n is None or arrays[n].ndim != 1 else arrays[n]
         scale = _scale(arrays.get(keys.get(UNIT, "")), self.name)
-        self._rows, self._geometry = _geometries(arrays[z], positions, forces, counts, scale, self.name)
+        self.n_rows, self._geometry = _geometries(arrays[z], positions, forces, counts, scale, self.name)
         used = {z, r, n if counts is not None else None, f if forces is not None else None}
-        columns = {key: each for key, each in arrays.items() if key not in used and each.size == self._rows > 0}
-        self._columns = {key: _column(each.ravel()) for key, each in columns.items() if max(each.shape) == self._rows}
+        columns = {key: array for key, array in arrays.items() if key not in used and array.size == self.n_rows > 0}
+        self._columns = {k: _column(array.ravel()) for k, array in columns.items() if max(array.shape) == self.n_rows}
         if GEOMETRY in self._columns:
-            free = next(k for i in count(2) if (k := f"{GEOMETRY}_{i}") not in self._columns)
-            self._columns[free] = self._columns.pop(GEOMETRY)
+            self._columns[free_name(GEOMETRY, self._columns)] = self._columns.pop(GEOMETRY)
         self.names = [*self._columns]
 
-    def sample(self) -> pa.Table:
-        """The first rows of the columns of values."""
-        return self._table(self.names, range(min(SAMPLE_ROWS, self._rows)))
-
-    def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
-        """All rows, ``rows`` at a time."""
-        step = rows or max(self._rows, 1)
-        for start in range(0, max(self._rows, 1), step):
-            yield Chunk(self._table(columns, range(start, min(start + step, self._rows))), start)
-
-    def _table(self, names: list[str], rows: range) -> pa.Table:
-        part = slice(rows.start, rows.stop)
-        return pa.table(
-            {
-                name: pa.array([self._geometry(i).to_bytes() for i in rows], pa.binary())
-                if name == GEOMETRY
-                else pa.array(self._columns[name][part])
-                for name in names
-            }
-        )
+    def table(self, names: list[str], rows: slice) -> pa.Table:
+        columns: dict[str, Any] = {name: self._columns[name][rows] for name in names if name != GEOMETRY}
+        if GEOMETRY in names:
+            columns[GEOMETRY] = [self._geometry(i).to_bytes() for i in range(rows.start, rows.stop)]
+        kinds = {GEOMETRY: pa.binary()}
+        return pa.table({name: pa.array(columns[name], kinds.get(name)) for name in names})
 
 
 def load_arrays(path: str | Path) -> dict[str, np.ndarray]:
@@ -93,7 +75,7 @@ def load_arrays(path: str | Path) -> dict[str, np.ndarray]:
     arrays: dict[str, np.ndarray] = {}
     try:
         with zipfile.ZipFile(path) as packed:
-            if sum(each.file_size for each in packed.infolist()) > MAX_BYTES:
+            if sum(part.file_size for part in packed.infolist()) > MAX_BYTES:
                 raise TooLargeError(f"{path} holds more than {MAX_BYTES:,} bytes", hint="cut it into several files")
         with np.load(path, allow_pickle=False) as stored:
             for key in stored.files:
@@ -114,23 +96,23 @@ def _geometries(
     if z.dtype.kind not in "iuf" or r.dtype.kind not in "iuf" or not r.ndim or r.shape[-1] != 3:
         raise ShapeError(f"{name}: Z is {z.dtype} {list(z.shape)} and R is {r.dtype} {list(r.shape)}", hint=_SHAPES)
 
-    def made(atoms: np.ndarray, at: np.ndarray, force: np.ndarray | None) -> Geometry:
+    def geometry(atoms: np.ndarray, positions: np.ndarray, force: np.ndarray | None) -> Geometry:
         atoms = atoms.astype(np.int64)
         n = len(np.trim_zeros(atoms, "b"))  # zeros behind the last atom fill the array
-        return Geometry(atoms[:n], at[:n] * scale, None if force is None else force[:n] / scale)
+        return Geometry(atoms[:n], positions[:n] * scale, None if force is None else force[:n] / scale)
 
+    if r.ndim == 2 and counts is None and z.shape == r.shape[:1]:
+        counts = np.array([len(z)])  # one molecule
     if r.ndim == 2 and counts is not None:
         ends = np.cumsum(counts.astype(np.int64))
         if not len(ends) or not ends[-1] == len(z) == len(r) or (counts < 0).any():
             raise ShapeError(f"{name}: atoms of Z and R are not as many as N says", hint=_SHAPES)
         starts = ends - counts.astype(np.int64)
-        return len(ends), lambda i: made(
+        return len(ends), lambda i: geometry(
             z[starts[i] : ends[i]], r[starts[i] : ends[i]], None if f is None else f[starts[i] : ends[i]]
         )
-    if r.ndim == 2 and z.shape == r.shape[:1]:
-        return 1, lambda i: made(z, r, f)
     if r.ndim == 3 and z.shape in (r.shape[1:2], r.shape[:2]):
-        return len(r), lambda i: made(z if z.ndim == 1 else z[i], r[i], None if f is None else f[i])
+        return len(r), lambda i: geometry(z if z.ndim == 1 else z[i], r[i], None if f is None else f[i])
     raise ShapeError(f"{name}: Z {list(z.shape)} and R {list(r.shape)} do not fit together", hint=_SHAPES)
 
 
@@ -148,7 +130,7 @@ def _scale(unit: np.ndarray | None, name: str) -> float:
 def _column(values: np.ndarray) -> np.ndarray | list[str]:
     """Numbers or texts as Arrow takes them."""
     if values.dtype.kind == "S":
-        return [each.decode("utf-8", "replace") for each in values.tolist()]
+        return [text.decode("utf-8", "replace") for text in values.tolist()]
     if values.dtype.kind == "U":
-        return [str(each) for each in values]
+        return [str(text) for text in values]
     return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import cast, get_args
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,11 +17,11 @@ from molgraph.base.contracts import Kind, Target
 from molgraph.base.errors import AmbiguousColumnError, LabelError
 from molgraph.base.packed import Packed, offsets_of
 from molgraph.base.table import LevelName
-from molgraph.data.cells import OTHER, WORDS, OddCell
-from molgraph.data.chunks import Chunk
-from molgraph.data.columns import MISSING_WORDS, as_text, resolve, with_kind
-from molgraph.data.labels import misfits
-from molgraph.data.number_columns import advice, as_numbers, no_number, parse_numbers
+from molgraph.data.labels import misfits, with_kind
+from molgraph.data.reading.cells import OTHER, WORDS, OddCell, is_missing
+from molgraph.data.reading.chunk import Chunk, as_text
+from molgraph.data.reading.names import resolve
+from molgraph.data.reading.numbers import advice, no_number, parse_numbers
 
 MAX_CLASSES = 1000
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
@@ -28,8 +30,8 @@ _PROPERTY = re.compile(r"^(atom|bond)\.(d|i|b|)prop\.")  # how RDKit names lists
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One target as a person gave it: a column, its level, and a kind where one was given."""
+class TargetColumn:
+    """A column that a person named as a target: its level, and a kind where one was named."""
 
     column: str
     kind: Kind | None = None
@@ -41,8 +43,17 @@ class Asked:
         """The target's name: the column's, without the words that RDKit's property lists begin with."""
         return self.column if self.level == "row" else _PROPERTY.sub("", self.column)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether it needs no look at the rows."""
+        if self.kind == "multiclass":
+            return self.target is not None and bool(self.target.classes)
+        return self.kind is not None
 
-def parse_targets(given: str | Target | Iterable[str | Target] | None, names: Sequence[str]) -> tuple[Asked, ...]:
+
+def parse_targets(
+    targets: str | Target | Iterable[str | Target] | None, names: Sequence[str]
+) -> tuple[TargetColumn, ...]:
     """Read the notation of targets.
 
     A target is a column's name, or a name and a kind: ``class:multiclass``, ``toxic:binary``,
@@ -54,7 +65,7 @@ def parse_targets(given: str | Target | Iterable[str | Target] | None, names: Se
     A ready ``Target`` (with its classes or bounds, as from a model file) may stand for a text.
 
     Args:
-        given: one target or several, or a text with commas between them.
+        targets: one target or several, or a text with commas between them.
         names: columns of the source.
 
     Raises:
@@ -64,41 +75,39 @@ def parse_targets(given: str | Target | Iterable[str | Target] | None, names: Se
         >>> [(a.column, a.kind) for a in parse_targets("y, class:multiclass", ["smiles", "y", "class"])]
         [('y', None), ('class', 'multiclass')]
     """
-    if given is None:
+    if targets is None:
         return ()
-    if isinstance(given, str):
-        given = [given] if given in names else [part.strip() for part in given.split(",") if part.strip()]
-    elif isinstance(given, Target):
-        given = [given]
-    asked = tuple(_parse(one, names) for one in given)
-    columns = [a.column for a in asked]
+    if isinstance(targets, str):
+        targets = [targets] if targets in names else [part.strip() for part in targets.split(",") if part.strip()]
+    elif isinstance(targets, Target):
+        targets = [targets]
+    parsed = tuple(_parse(target, names) for target in targets)
+    columns = [target.column for target in parsed]
     for column in columns:
         if columns.count(column) > 1:
             raise AmbiguousColumnError(f"target {column!r} is given twice", hint="name each target once")
-    return asked
+    return parsed
 
 
-def _parse(one: str | Target, names: Sequence[str]) -> Asked:
-    if isinstance(one, Target):
-        return Asked(_column(one.name, one.level, names), one.kind, one, one.level)
-    if one not in names and ":" in one:
-        name, _, kind = one.rpartition(":")
+def _parse(target: str | Target, names: Sequence[str]) -> TargetColumn:
+    if isinstance(target, Target):
+        return TargetColumn(_column(target.name, target.level, names), target.kind, target, target.level)
+    if target not in names and ":" in target:
+        name, _, kind = target.rpartition(":")
         if kind in ("atom", "bond"):
-            return Asked(_column(name, cast(LevelName, kind), names), level=cast(LevelName, kind))
+            level = cast(LevelName, kind)
+            return TargetColumn(_column(name, level, names), level=level)
         if name not in names and name.endswith((":atom", ":bond")):
             return replace(_parse(name, names), kind=_parse(f"_:{kind}", ["_"]).kind)
         if kind == "bounded":
-            raise LabelError(
-                f"{one!r} needs its bounds", hint="in Python: Target(name, 'bounded', bounds=(low, high)) as the target"
-            )
+            hint = "in Python: Target(name, 'bounded', bounds=(low, high)) as the target"
+            raise LabelError(f"{target!r} needs its bounds", hint=hint)
         if kind in get_args(Kind):
-            return Asked(resolve(name, names, "target"), kind)  # type: ignore[arg-type]
+            return TargetColumn(resolve(name, names, "target"), kind)  # type: ignore[arg-type]
         if resolve(name, [*names, name], "target") in names:
-            raise LabelError(
-                f"{kind!r} is no kind of target",
-                hint="write NAME:regression, NAME:binary or NAME:multiclass; of atoms or bonds NAME:atom, NAME:bond",
-            )
-    return Asked(resolve(one, names, "target"))
+            hint = "write NAME:regression, NAME:binary or NAME:multiclass; of atoms or bonds NAME:atom, NAME:bond"
+            raise LabelError(f"{kind!r} is no kind of target", hint=hint)
+    return TargetColumn(resolve(target, names, "target"))
 
 
 def _column(name: str, level: LevelName, names: Sequence[str]) -> str:
@@ -109,68 +118,52 @@ def _column(name: str, level: LevelName, names: Sequence[str]) -> str:
     return resolve(name, names, "target")
 
 
-def is_settled(asked: Asked) -> bool:
-    """Whether a target needs no look at the rows."""
-    if asked.kind == "multiclass":
-        return asked.target is not None and bool(asked.target.classes)
-    return asked.kind is not None
-
-
-def decide(asked: Sequence[Asked], chunks: Iterable[Chunk]) -> tuple[Target, ...]:
-    """The targets, with the kinds and classes that the rows show where they were not given."""
-    classes: dict[Asked, set[str]] = {one: set() for one in asked}
-    binary: dict[Asked, set[bool]] = {one: set() for one in asked}
+def decide(columns: Sequence[TargetColumn], chunks: Iterable[Chunk]) -> tuple[Target, ...]:
+    """The targets, with the kinds and classes that the rows show where they were not named."""
+    classes: dict[TargetColumn, set[str]] = {column: set() for column in columns}
+    binary: dict[TargetColumn, set[bool]] = {column: set() for column in columns}
     for chunk in chunks:
-        for one in asked:
-            if is_settled(one) or False in binary[one]:
+        for column in columns:
+            if column.is_settled or False in binary[column]:
                 continue
-            column = chunk.cells(one.column)
-            if one.level != "row":  # a cell that cannot be read is a matter of its row
-                column = flat_values(column, numbers=one.kind is None)
-            if one.kind == "multiclass":
-                classes[one] |= {label for label in np.unique(_labels(column)) if label}
-                if len(classes[one]) > MAX_CLASSES:
-                    raise LabelError(
-                        f"target {one.column!r} has more than {MAX_CLASSES} classes",
-                        hint=f"is it a number? then {with_kind(one.column, 'regression')}",
-                    )
+            cells = chunk.cells(column.column)
+            if column.level != "row":  # a cell that cannot be read is a matter of its row
+                cells = _flat_values(cells, numbers=column.kind is None)
+            if column.kind == "multiclass":
+                classes[column] |= {label for label in np.unique(_labels(cells)) if label}
+                if len(classes[column]) > MAX_CLASSES:
+                    hint = f"is it a number? then {with_kind(column.column, 'regression')}"
+                    raise LabelError(f"target {column.column!r} has more than {MAX_CLASSES} classes", hint=hint)
                 continue
-            values, _ = numbers_of(column, Target(one.column), chunk.start, words=True)
+            values, _ = numbers_of(cells, Target(column.column), chunk.start, words=True)
             values = values[np.isfinite(values)]
-            binary[one] |= {bool(np.isin(values, (0.0, 1.0)).all())} if len(values) else set()
-    return tuple(_decided(one, classes[one], binary[one] == {True}) for one in asked)
+            binary[column] |= {bool(np.isin(values, (0.0, 1.0)).all())} if len(values) else set()
+    return tuple(_target(column, classes[column], binary[column] == {True}) for column in columns)
 
 
-def _decided(asked: Asked, classes: set[str], binary: bool) -> Target:
-    if asked.target is not None and (asked.kind != "multiclass" or asked.target.classes):
-        return replace(asked.target, name=asked.name)
-    kind = asked.kind or ("binary" if binary else "regression")
-    return Target(asked.name, kind, asked.level, tuple(sorted(classes, key=_class_order)))
+def _target(column: TargetColumn, classes: set[str], binary: bool) -> Target:
+    if column.target is not None and (column.kind != "multiclass" or column.target.classes):
+        return replace(column.target, name=column.name)
+    kind = column.kind or ("binary" if binary else "regression")
+    return Target(column.name, kind, column.level, tuple(sorted(classes, key=_class_order)))
 
 
 def _class_order(label: str) -> tuple[int, float, str]:
     """Numbers by size, then words by the alphabet."""
-    try:
+    with suppress(ValueError):
         return (0, float(label), label)
-    except ValueError:
-        return (1, 0.0, label)
+    return (1, 0.0, label)
 
 
 def _labels(column: pa.ChunkedArray) -> np.ndarray:
     """Class labels as text: trimmed, whole numbers without a decimal point, missing ones empty."""
     if pa.types.is_floating(column.type):
-        values = as_numbers(column, "")
+        values, _ = parse_numbers(column, "", finite=False)
         return np.array(["" if v != v else f"{v:.15g}" for v in values], dtype=object)
-    texts = as_text(column)
-    distinct, inverse = np.unique(texts.astype(str), return_inverse=True)
-    cleaned = np.array([_clean(t) for t in distinct.tolist()], dtype=object)
-    return cleaned[inverse] if len(distinct) else texts
-
-
-def _clean(text: str) -> str:
-    """A label without blanks; 1.0 is 1, as a whole number that pandas wrote, while 007 and 1E2 are words."""
-    text = text.strip()
-    return "" if text.lower() in MISSING_WORDS else re.sub(r"^(-?(?:0|[1-9]\d*))\.0+$", r"\1", text, flags=re.ASCII)
+    codes, texts = pd.factorize(as_text(column))
+    # 1.0 is 1, as a whole number that pandas wrote, while 007 and 1E2 are words
+    clean = [re.sub(r"^(-?(?:0|[1-9]\d*))\.0+$", r"\1", text.strip(), flags=re.ASCII) for text in texts]
+    return np.array(["" if is_missing(text) else text for text in clean], dtype=object)[codes]
 
 
 def numbers_of(
@@ -183,8 +176,8 @@ def numbers_of(
     """
     name, odd = target.name, list[OddCell]()
 
-    def fault(row: int, text: str, why: str, hint: str) -> None:
-        odd.append(OddCell(name, start + row, OTHER, text, why, hint))
+    def fault(row: int, text: str, reason: str, hint: str) -> None:
+        odd.append(OddCell(name, start + row, OTHER, text, reason, hint))
 
     if target.kind == "multiclass":
         labels = _labels(column)
@@ -193,16 +186,11 @@ def numbers_of(
             hint = f"its classes are: {', '.join(target.classes)}"[:300]
             fault(row, labels[row], f"target {name!r} holds {labels[row]!r}, which is none of its classes", hint)
         return np.array([code.get(label, np.nan) for label in labels], dtype=np.float64), odd
-    if words or target.kind == "binary":
-        column = _words_to_digits(column)
-    values, wrong = parse_numbers(column, name)
+    values, wrong = parse_numbers(column, name, words=words or target.kind == "binary")
     texts = as_text(column)[wrong]
-    hint = f"ask for {with_kind(name, 'multiclass')}"
-    hint = (
-        f"a binary target is 1 or 0, or in words {', '.join(WORDS)}; for others {hint}"
-        if target.kind == "binary"
-        else (f"if these are classes, {hint}")
-    )
+    for_others = f"a binary target is 1 or 0, or in words {', '.join(WORDS)}; for others"
+    hint = for_others if target.kind == "binary" else "if these are classes,"
+    hint += f" ask for {with_kind(name, 'multiclass')}"
     for row, text in zip(wrong.tolist(), map(str.strip, texts), strict=True):
         fault(row, text, no_number(name, text), advice(text) or hint)
     misfit, rule, hint = misfits(target, values)
@@ -210,16 +198,6 @@ def numbers_of(
         fault(row, f"{values[row]:g}", f"target {name!r} is {values[row]:g}; {rule}", hint)
     values[misfit] = np.nan
     return values, odd
-
-
-def _words_to_digits(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        return column
-    words = pc.ascii_lower(pc.utf8_trim_whitespace(column))
-    found = pc.index_in(words, value_set=pa.array(list(WORDS), words.type))
-    return pc.coalesce(pc.take(pa.array(list(WORDS.values()), words.type), found), column)
 
 
 def split_list(text: str) -> list[str] | None:
@@ -234,22 +212,22 @@ def split_list(text: str) -> list[str] | None:
         True
     """
     text = text.strip()
-    if text.lower() in MISSING_WORDS:
+    if is_missing(text):
         return None
     missing = None
-    if found := _MARKER.match(text):
-        missing, text = found[1], text[found.end() :]
+    if marker := _MARKER.match(text):
+        missing, text = marker[1], text[marker.end() :]
     if text[0] in "[(" and text[-1] in "])":
         text = text[1:-1].strip()
     values = text.split(",") if "," in text else text.split()
     return ["" if value == missing else value.strip().strip("\"'") for value in values]
 
 
-def flat_values(column: pa.ChunkedArray, *, numbers: bool) -> pa.ChunkedArray:
+def _flat_values(column: pa.ChunkedArray, *, numbers: bool) -> pa.ChunkedArray:
     """The values of all cells, one after another, as text; with ``numbers`` those alone that are some."""
     values = [value for cell in map(split_list, as_text(column)) if cell for value in cell]
-    found = pa.chunked_array([pa.array(values, pa.string())])
-    return found.filter(pc.match_substring_regex(found, _NUMBER)) if numbers else found
+    texts = pa.chunked_array([pa.array(values, pa.string())])
+    return texts.filter(pc.match_substring_regex(texts, _NUMBER)) if numbers else texts
 
 
 def read_lists(column: pa.ChunkedArray, target: Target, sizes: np.ndarray) -> tuple[Packed, np.ndarray]:
@@ -269,7 +247,7 @@ def read_lists(column: pa.ChunkedArray, target: Target, sizes: np.ndarray) -> tu
     at, cell_of = offsets_of(counts), np.arange(len(cells)).repeat(counts)
     texts = pa.array([value for cell in cells if cell for value in cell], pa.string())
     values, odd = numbers_of(pa.chunked_array([texts]), target, 0)
-    for one in reversed(odd):  # the first fault of a cell is the one that stays
-        i = cell_of[one.row]
-        reason[i], counts[i] = f"{target.level} {one.row - at[i] + 1}: {one.why}", 0
+    for value in reversed(odd):  # the first fault of a cell is the one that stays
+        i = cell_of[value.row]
+        reason[i], counts[i] = f"{target.level} {value.row - at[i] + 1}: {value.reason}", 0
     return Packed(offsets_of(counts), values[counts[cell_of] > 0]), reason

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TypeVar
 
 import numpy as np
+
+from molgraph.base.errors import MismatchError
 
 _PREFIXES = {"": 0, "m": -3, "u": -6, "n": -9, "p": -12, "f": -15}
 _MASSES = {"g/L": 0, "mg/mL": 0, "mg/L": -3, "ug/mL": -3, "ug/L": -6, "ng/mL": -6}
@@ -73,11 +76,14 @@ def convert(value: Number, unit: str, wanted: str) -> Number | None:
     """
     if unit == wanted:
         return value
-    found, other = UNITS.get(unit, ("", 0, 1)), UNITS.get(wanted, ("?", 0, 1))
-    if found[0] != other[0]:
+    (quantity, power, times), (other, other_power, other_times) = (
+        UNITS.get(unit, ("", 0, 1)),
+        UNITS.get(wanted, ("?", 0, 1)),
+    )
+    if quantity != other:
         return None
-    shift = found[1] - other[1]
-    value = value if found[2] == other[2] else value * found[2] / other[2]
+    shift = power - other_power
+    value = value if times == other_times else value * times / other_times
     return value * 10.0**shift if shift >= 0 else value / 10.0**-shift  # powers from 1 on are exact
 
 
@@ -89,3 +95,13 @@ def same_unit(unit: str, other: str) -> bool:
         (True, False, True)
     """
     return convert(1.0, unit, other) == 1.0
+
+
+def check_units(units: Mapping[str, str], known: Mapping[str, str]) -> None:
+    """Refuse values in another unit than those that a model learns or has learnt."""
+    for name, unit in known.items():
+        wanted, other = (re.sub(r"^log10\((.*)\)$", r"\1", str(text)) for text in (unit, units.get(name, "")))
+        if other and wanted in UNITS and not same_unit(other, wanted):
+            words = f"the values of {name!r} are in {other} here, and in {wanted} in the training table"
+            hint = f"--unit {wanted} (in Python unit={wanted!r}) brings them to it; none reads them as they stand"
+            raise MismatchError(words, hint=hint)
