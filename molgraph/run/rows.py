@@ -19,7 +19,7 @@ from molgraph.data.curves import curve_of
 from molgraph.data.editions import curate
 from molgraph.data.labels import check_targets
 from molgraph.data.levels import level_of
-from molgraph.data.limits import middle_of, refuse_limits, without_limits
+from molgraph.data.limits import limits_as_values, refuse_limits, without_limits
 from molgraph.data.log import log_targets
 from molgraph.data.read import is_named, read_table
 from molgraph.data.reading.chunk import GEOMETRY
@@ -144,8 +144,8 @@ def _with_limits(table: Table, config: RunConfig) -> Table:
     qualifiers = config.data.qualifiers
     if qualifiers == "refuse":
         refuse_limits(table, "a training that says nothing of them", "qualifiers='learn' learns them")
-    if qualifiers == "strip" and table.limits is not None and table.y is not None:
-        table = replace(table, y=np.where(table.limited, middle_of(table.limits), table.y))
+    if qualifiers == "strip":
+        return limits_as_values(table)
     return table if qualifiers == "learn" else without_limits(table)
 
 

@@ -23,7 +23,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-DOMAIN = ["domain", "distance", "nearest", "nearest_y"]
+DOMAIN = ["domain", "distance", "nearest", "nearest_id", "nearest_y"]
 
 
 def call(home: Path, *words: str) -> tuple[int, str, str]:
