@@ -48,12 +48,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "deepchem": ("data/sources/*.py", "auxiliary/peers/deepchem.py"),
     "lightning": ("train/*.py", "auxiliary/peers/chemprop.py"),
     "pytorch_lightning": (),
-    "matplotlib": (
-        "evaluate/report*.py",
-        "evaluate/benchmark/report*.py",
-        "evaluate/generation/report*.py",
-        "chem/draw.py",
-    ),
+    "matplotlib": ("evaluate/report*.py", "evaluate/*/report*.py", "chem/draw.py"),
     "ase": ("api/ase.py",),
     "botorch": ("generate/searches/bayes.py",),
     "chemprop": ("auxiliary/peers/chemprop.py",),
