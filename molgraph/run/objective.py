@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from molgraph.base.contracts import Method
 from molgraph.base.errors import UnsupportedError
-from molgraph.base.recipe_keys import DEFAULTS
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.data.curves import curve_of
@@ -22,10 +21,11 @@ def with_objective(config: RunConfig, method: Method) -> tuple[RunConfig, Method
         UnsupportedError: limits, and a method, or an objective that was named, which learns measured values alone.
     """
     limits, graph = config.data.qualifiers == "learn", is_graph(method)
-    if graph and curve_of(config.data.targets) is not None and "objective" not in config.training.model_fields_set:
+    named = "objective" in config.training.model_fields_set
+    if graph and curve_of(config.data.targets) is not None and not named:
         config = config.with_values("training", objective=CURVES)
         method = method_of(config)
-    if graph and limits and config.training.objective == DEFAULTS.objective:
+    elif graph and limits and not named:
         config = config.with_values("training", objective=TOBIT)
         method = method_of(config)
     if limits and (unable := [part for part in method.innermost if not part.learns_limits]):
