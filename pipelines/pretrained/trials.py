@@ -30,13 +30,11 @@ PRETRAIN: dict[str, dict[str, Any]] = {  # the recipe of encoder-descriptors, wi
     "width-600": {"d_hidden": 600},
     "depth-5": {"depth": 5},
     "descriptors-alone": {"objective.counts": 0.0},
-    "readout-norm": {"readout": "norm"},
 }
 SHIPPED = "encoder-descriptors"
-FINETUNE: dict[str, dict[str, Any]] = {  # the second, of a tenth of the rate, for the encoder that ships alone
-    "lp-ft": {"callback": "lp-ft"},
-    "lp-ft-slow": {"callback": "lp-ft(share=0.2, rate=0.1)"},
-}
+RIDGE = {"callback": "lp-ft(share=0.05, rate=0.1, probe=ridge)", "head_layers": 1, "min_steps": 1500}
+FINETUNE: dict[str, dict[str, Any]] = {"lp-ft": {"callback": "lp-ft"}, "lp-ft-ridge": RIDGE}
+SLOW = {"lp-ft-slow": {"callback": "lp-ft(share=0.2, rate=0.1)"}}  # for the encoder that ships alone
 STEPS: dict[str, Any] = {"epochs": 50, "patience": 15, "min_steps": 3000}
 SETS = {"caco2_wang": False, "vdss_lombardo": True, "bioavailability_ma": False}  # whether it is learnt as a logarithm
 EPOCHS, BATCH = 6, 128
@@ -89,8 +87,8 @@ def recipe(files: dict[str, Path]) -> dict[str, Any]:
     for name, file in {SHIPPED: Path(SHIPPED), **files}.items():
         frozen = {"features": "vectors", "descriptors": str(file)}
         methods.append({"name": "linear", "label": f"{name}+ridge", "params": frozen})
-        for label in [*FINETUNE][: len(FINETUNE) if name == SHIPPED else 1]:
-            params = {**STEPS, "init": str(file), **FINETUNE[label]}
+        for label, how in {**FINETUNE, **(SLOW if name == SHIPPED else {})}.items():
+            params = {**STEPS, "init": str(file), **how}
             methods.append({"name": "dmpnn", "label": f"{name}+{label}", "params": params})
     split = {"splitter": "scaffold/balanced", "label": "scaffold-1x3", "folds": 3}
     run = {"jobs": 1, "threads": 1}

@@ -9,17 +9,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from torch import Tensor, nn
 
 import molgraph
+from molgraph.base.contracts import Target
 from molgraph.base.errors import BadValueError, MissingOptionError, UnknownNameError, UnsupportedError
 from molgraph.base.recipe_keys import GradientDescent
+from molgraph.nn.head import Head
 from molgraph.train.callback import Callback, make_callbacks
 from molgraph.train.callbacks.l2_sp import L2SP
 from molgraph.train.callbacks.lp_ft import LPFT
 from molgraph.train.engine import Fit, Learned, Learner, TrainingConfig
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.phases import Timeline
+from molgraph.train.ridge_probe import RidgeProbe
 from molgraph.train.runtime import make_fabric
 from tests.tiny import series, small, weights_of
 
@@ -147,3 +151,33 @@ def test_callbacks_of_a_recipe_and_of_the_shell_are_those_of_python(start: str, 
     loaded = molgraph.load(result.model.save(tmp_path / "tuned.mgm"))
     assert loaded.method.callback == "lp-ft+l2-sp(alpha=1)" and "train_l2_sp" in loaded.method.curves
     assert [type(each) for each in make_callbacks(loaded.method.callback)] == [LPFT, L2SP]
+
+
+def test_a_ridge_probe_solves_for_the_last_layer_and_leaves_columns_without_labels() -> None:
+    rng = torch.Generator().manual_seed(0)
+    targets = (Target("a"), Target("b", "binary"), Target("c"))
+    head, x = Head(6, targets, n_layers=1), torch.randn(200, 6, generator=rng)
+    y = torch.stack([3 * x[:, 0] - x[:, 1] + 5, (x[:, 2] > 0).float(), torch.zeros(200)], dim=1)
+    weights = torch.ones(200, 3)
+    weights[:, 2] = 0
+    weights[100:, 0], y[100:, 0] = 0, 99.0  # without a label
+    before = head.layers[-1].weight[2].clone()
+    probe = RidgeProbe(head)
+    for rows in (slice(0, 90), slice(90, 200)):
+        head(x[rows])
+        probe.add(y[rows], weights[rows])
+    probe.close()
+    probe.solve()
+    raw = head(x).detach()
+    assert (raw[:100, 0] - y[:100, 0]).abs().mean() < 0.5 and ((raw[:, 1] > 0) == (y[:, 1] > 0)).float().mean() > 0.9
+    assert torch.equal(before, head.layers[-1].weight[2])
+
+
+def test_the_probe_of_lp_ft_can_be_a_ridge_regression(start: str) -> None:
+    """Of a head that gradients hardly move; off: the probe by gradients, which learns nothing at this rate."""
+    errors = []
+    for probe in ("ridge", "gradient"):
+        method = tuned(start, f"lp-ft(share=0.9, probe={probe})", epochs=4, learning_rate=1e-6, head_layers=1)
+        table = series(32)
+        errors.append(float(np.square(method.predict(table).value - table.y).mean() / np.var(table.y)))
+    assert errors[0] < 0.8 * errors[1]

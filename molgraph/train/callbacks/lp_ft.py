@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
 
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.ranges import Positive, Share
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
-from molgraph.train.callback import Callback, Phase
+from molgraph.nn.head import Head
+from molgraph.train.callback import Callback, Compute, Phase
+from molgraph.train.objective import Loss, StepState
+from molgraph.train.ridge_probe import RidgeProbe
+
+STILL = 1e-6  # of the learning rate, while a ridge regression is the probe
 
 
 @register(
@@ -24,6 +33,10 @@ class LPFT(Callback):
     """Linear probing, then fine-tuning: a head that fits leaves the pretrained weights less to distort.
 
     Kumar et al. 2022, "Fine-tuning can distort pretrained features and underperform out-of-distribution", section 3.4.
+    With ``probe="ridge"`` the last layer of the head is set by ridge regression on what it is given, its penalty by
+    generalised cross-validation, after one pass over the rows; for ``head_layers=1`` that is the linear probe of the
+    paper. With ``gradient`` it learns by steps.
+
     In the first phase the head and whatever else is new learn, and the pretrained encoder, its batch norm's statistics
     and its dropout stay as they are; then all learn. The epoch with the lowest validation loss is kept, of either
     phase: where no epoch of the second is better than the probe, the probe is kept. Patience counts from the second on.
@@ -34,17 +47,46 @@ class LPFT(Callback):
     Args:
         share: of the epochs, rounded to whole ones, that the head learns alone; 1 is a linear probe.
         rate: learning rate of the second phase, as a multiple of the first's.
+        probe: how the head learns alone: ``gradient``, or ``ridge`` for its last layer, which takes two epochs.
     """
 
     needs_start = True
+    solved: Tensor
 
-    def __init__(self, *, share: Share = 0.5, rate: Positive = 1.0) -> None:
+    def __init__(
+        self, *, share: Share = 0.5, rate: Positive = 1.0, probe: Literal["gradient", "ridge"] = "gradient"
+    ) -> None:
         super().__init__()
-        self.share, self.rate = share, rate
+        self.share, self.rate, self.probe = share, rate, probe
+        self.ridge: RidgeProbe | None = None
+        if probe == "ridge":
+            self.register_buffer("solved", torch.zeros((), dtype=torch.bool))
 
     def phases(self, network: Any) -> list[Phase]:
         """The head, then everything."""
-        return [Phase(self.share, new_parameters(network, "lp-ft")), Phase(1 - self.share, rate=self.rate)]
+        still = STILL if self.probe == "ridge" else 1.0
+        return [Phase(self.share, new_parameters(network, "lp-ft"), still), Phase(1 - self.share, rate=self.rate)]
+
+    def loss(self, objective: Compute, network: Any, batch: Any, state: StepState) -> Loss:
+        """The objective's loss; in the first epoch the rows are kept for the ridge regression."""
+        if self.probe == "gradient" or self.solved or not state.training:
+            return objective(network, batch, state)
+        if self.ridge is None:
+            if not isinstance(network.head, Head) or network.reads_atoms:
+                raise UnsupportedError("a ridge probe is of a head of rows", hint="lp-ft(probe=gradient)")
+            self.ridge = RidgeProbe(network.head)
+        loss = objective(network, batch, state)
+        self.ridge.add(batch.y, batch.weights)
+        return loss
+
+    def after_epoch(self, network: Any) -> Mapping[str, float]:
+        """Set the last layer of the head after the first epoch."""
+        if self.ridge is not None:
+            self.ridge.close()
+            self.ridge.solve()
+            self.ridge = None
+            self.solved.fill_(True)
+        return {}
 
 
 def new_parameters(network: Any, name: str) -> frozenset[str]:
