@@ -33,8 +33,8 @@ PRETRAIN: dict[str, dict[str, Any]] = {  # the recipe of encoder-descriptors, wi
 }
 SHIPPED = "encoder-descriptors"
 RIDGE = {"callback": "lp-ft(share=0.05, rate=0.1, probe=ridge)", "head_layers": 1, "min_steps": 1500}
-FINETUNE: dict[str, dict[str, Any]] = {"lp-ft": {"callback": "lp-ft"}, "lp-ft-ridge": RIDGE}
-SLOW = {"lp-ft-slow": {"callback": "lp-ft(share=0.2, rate=0.1)"}}  # for the encoder that ships alone
+FINETUNE: dict[str, dict[str, Any]] = {"lp-ft-ridge": RIDGE}
+USUAL: dict[str, dict[str, Any]] = {"lp-ft": {"callback": "lp-ft"}}  # of the encoder that ships alone
 STEPS: dict[str, Any] = {"epochs": 50, "patience": 15, "min_steps": 3000}
 SETS = {"caco2_wang": False, "vdss_lombardo": True, "bioavailability_ma": False}  # whether it is learnt as a logarithm
 EPOCHS, BATCH = 6, 128
@@ -87,7 +87,7 @@ def recipe(files: dict[str, Path]) -> dict[str, Any]:
     for name, file in {SHIPPED: Path(SHIPPED), **files}.items():
         frozen = {"features": "vectors", "descriptors": str(file)}
         methods.append({"name": "linear", "label": f"{name}+ridge", "params": frozen})
-        for label, how in {**FINETUNE, **(SLOW if name == SHIPPED else {})}.items():
+        for label, how in {**FINETUNE, **(USUAL if name == SHIPPED else {})}.items():
             params = {**STEPS, "init": str(file), **how}
             methods.append({"name": "dmpnn", "label": f"{name}+{label}", "params": params})
     split = {"splitter": "scaffold/balanced", "label": "scaffold-1x3", "folds": 3}
