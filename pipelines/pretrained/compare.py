@@ -29,6 +29,10 @@ PAIRS = (  # a claim, the row that should be better, and the row that it should 
     ("frozen vectors and ridge beside counts of environments and ridge", "encoder+ridge", "ecfp-counts+ridge"),
     ("frozen vectors beside those of the same network with random weights", "encoder+ridge", "untrained+ridge"),
     ("lp-ft beside D-MPNN with its usual readout from scratch", "encoder-lp-ft", "dmpnn"),
+    ("lp-ft beside the same network from scratch, its readout too", "encoder-lp-ft", "dmpnn-same-readout"),
+    ("lp-ft with a ridge regression as its probe beside D-MPNN from scratch", "encoder-lp-ft-ridge", "dmpnn"),
+    ("the same beside the same network from scratch, its readout too", "encoder-lp-ft-ridge", "dmpnn-same-readout"),
+    ("the network with the encoder's readout beside the usual one, from scratch", "dmpnn-same-readout", "dmpnn"),
     ("MapLight of 500 trees with the vectors beside it without", "maplight-500+encoder", "maplight-500"),
     ("MapLight with the vectors beside MapLight", "maplight+encoder", "maplight"),
 )
@@ -91,7 +95,8 @@ def corpus_shares(sets: list[str]) -> dict[str, float]:
 
 def page(means: pd.DataFrame, shares: dict[str, float]) -> str:
     """The table, and how many sets bear each claim out."""
-    rows = list(dict.fromkeys(each for _, better, other in PAIRS for each in (other, better)))
+    pairs = [pair for pair in PAIRS if {*pair[1:]} <= {*means.columns}]
+    rows = list(dict.fromkeys(method for _, better, other in pairs for method in (other, better)))
     lines = [
         INTRO,
         "| set | in corpus | metric | " + " | ".join(rows) + " |",
@@ -102,7 +107,7 @@ def page(means: pd.DataFrame, shares: dict[str, float]) -> str:
         metric = f"{row.metric} ({'higher' if row.higher else 'lower'} is better)"
         lines.append(" | ".join([f"| {name}", f"{100 * shares[name]:.0f}%", metric, *cells]) + " |")
     lines.append("")
-    for words, better, other in PAIRS:
+    for words, better, other in pairs:
         both = means[[better, other]].dropna().index
         gain = (means.loc[both, better] - means.loc[both, other]) * np.where(means.loc[both, "higher"], 1, -1)
         share = (gain / means.loc[both, other].abs()).median()
