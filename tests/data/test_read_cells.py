@@ -80,7 +80,7 @@ def test_training_evaluation_and_a_stream_go_on(tmp_path: Path) -> None:
     scores = result.model.evaluate(path, weight="w")
     assert scores.n.tolist() == [37] * len(scores)
     done = molgraph.predict_file(result.model, path, out)
-    assert (done.rows, done.failed) == (40, 1) and "6,CCO,,,,,,unreadable" in out.read_text()
+    assert (done.rows, done.failed) == (40, 1) and "6,CCO,,,,,,,unreadable" in out.read_text()
 
 
 @pytest.mark.parametrize(

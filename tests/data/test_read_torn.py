@@ -167,8 +167,8 @@ def test_a_training_run_and_a_stream_carry_them_through(tmp_path: Path) -> None:
     done = molgraph.predict_file(result.model, path, tmp_path / "out.csv", id="id")
     lines = (tmp_path / "out.csv").read_text().splitlines()
     assert (done.rows, done.failed, len(lines)) == (31, 3, 32)
-    assert lines[5] == '4,CC,,,,,,unreadable,"the row has 2 cells, the header has 3"'
-    assert lines[31] == "caf\ufffd,CO,,,,,,unreadable,the row is not UTF-8 text (in column 'id')"
+    assert lines[5] == '4,CC,,,,,,,unreadable,"the row has 2 cells, the header has 3"'
+    assert lines[31] == "caf\ufffd,CO,,,,,,,unreadable,the row is not UTF-8 text (in column 'id')"
 
 
 def test_a_stream_that_was_stopped_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
