@@ -1,4 +1,4 @@
-"""Rank molecules by a model's predictions: what to make first, and what to measure to learn whether it is better."""
+"""Rank candidate molecules by a model's predictions and intervals: which to make, and which to measure first."""
 
 from __future__ import annotations
 

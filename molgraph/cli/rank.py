@@ -1,4 +1,4 @@
-"""``molgraph rank``: a list of what to make first and what to measure, by a model's predictions."""
+"""``molgraph rank``: rank candidate molecules by a model's predictions and intervals."""
 
 from __future__ import annotations
 

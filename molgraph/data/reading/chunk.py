@@ -1,4 +1,4 @@
-"""Define what a reader of a format is: it gives the rows of a source in chunks of Arrow columns."""
+"""Define ``Reader``, the base class of file format readers, which yields rows in chunks of Arrow columns."""
 
 from __future__ import annotations
 

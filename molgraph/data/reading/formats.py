@@ -1,4 +1,4 @@
-"""Choose the reader of a source by its content, and by the file's name where content leaves it open."""
+"""Choose the file format reader by the first bytes of a file, or by its suffix where these do not decide."""
 
 from __future__ import annotations
 

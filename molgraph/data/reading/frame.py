@@ -1,4 +1,4 @@
-"""Read what is in memory: a pandas frame, a mapping of columns, or a list of SMILES or RDKit molecules."""
+"""Read tables from memory: a pandas DataFrame, a dict of columns, or a list of SMILES or RDKit molecules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Know columns by their names: those of SMILES and of ids, and the column that a person means."""
+"""Recognise columns of SMILES and of ids by their names, and look columns up by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read a parquet file; what cannot be read from its end (standard input, gzip) is held in memory."""
+"""Read parquet files in chunks; standard input and gzip, which cannot be seeked, are held in memory."""
 
 from __future__ import annotations
 

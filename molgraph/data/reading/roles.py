@@ -1,4 +1,4 @@
-"""Find which column of a source is what: molecule, target, id, weight, descriptor, split, unit or qualifier."""
+"""Assign roles to the columns of a table: molecule, target, id, weight, descriptor, split, unit or qualifier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read a file, a frame or a list into tables, whole or chunk by chunk: open it, find roles, read values, build."""
+"""Read files, DataFrames and lists into tables, whole or in chunks: open, assign roles, parse values, build."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read files of one record after another (.smi, .sdf) in chunks of text columns, in constant memory."""
+"""Read SMILES (.smi) and SD (.sdf) files in chunks of text columns, in constant memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Build tables from chunks of columns whose roles are known, every row kept: one that is not sound has a reason."""
+"""Build ``Table`` objects from chunks of columns; a row with an odd cell is kept, with a status and a reason."""
 
 from __future__ import annotations
 
