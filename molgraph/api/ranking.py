@@ -76,7 +76,7 @@ def rank(
     same = _repeats(order, hashes, prediction.ids)
     domain = prediction.extra.get("domain", np.full(len(bad), "", dtype=object))
     advice = _advice(order, np.isfinite(bad) & ~known & (same == ""), domain, good, n)
-    frame = prediction.to_frame()[_shown(prediction, chosen)]
+    frame = _of_target(prediction, chosen)
     if chosen.name.startswith(PREFIX):
         names = dict(zip(_names(chosen), (value, low, high), strict=True))
         for place, name in enumerate(name for name in names if name in frame):
@@ -151,12 +151,13 @@ def _names(target: Target) -> tuple[str, str, str]:
     return target.name, f"{target.name}_low", f"{target.name}_high"
 
 
-def _shown(prediction: Prediction, target: Target) -> list[str]:
-    """The columns of a prediction's frame that concern the target."""
+def _of_target(prediction: Prediction, target: Target) -> pd.DataFrame:
+    """A prediction's frame without the columns of other targets."""
     others = {name for each in prediction.targets if each != target for name in each.columns}
     ends = ("_low", "_high", "_set", "_calibrated")
     drop = others | {f"{name}{end}" for name in others for end in ends} | {f"nearest_{name}" for name in others}
-    return [name for name in prediction.to_frame().columns if name not in drop]
+    frame: pd.DataFrame = prediction.to_frame()
+    return frame.drop(columns=[name for name in frame if name in drop])
 
 
 def _repeats(order: np.ndarray, hashes: np.ndarray, ids: np.ndarray) -> np.ndarray:
