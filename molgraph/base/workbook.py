@@ -1,4 +1,4 @@
-"""Write rows as an Excel workbook (.xlsx) of one sheet, and take a sheet's name off a workbook's."""
+"""Write rows as an Excel workbook (.xlsx) of one sheet, take a sheet's name off a workbook's, and count its rows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import re
 import zipfile
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
@@ -16,6 +17,7 @@ ENDING, SHEET = ".xlsx", "::"
 MOST_ROWS, MOST_COLUMNS, MOST_SIGNS = 1_048_576, 16_384, 32_767  # of a sheet, and of a cell
 INSTEAD = "write .csv or .parquet"
 _ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_LAST_ROW = re.compile(rb'<dimension ref="[A-Z]+\d+:[A-Z]+(\d{1,9})"')
 _DATE = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
 
 
@@ -28,6 +30,17 @@ def split_sheet(text: str) -> tuple[str, str | None]:
     """
     path, mark, sheet = text.partition(f"{ENDING}{SHEET}")
     return (path + ENDING, sheet) if mark else (text, None)
+
+
+def longest_sheet(path: Path) -> int:
+    """Rows of the longest sheet as the file states its size; 0 where it states none, or is no workbook."""
+    rows = [0]
+    with suppress(OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError), zipfile.ZipFile(path) as packed:
+        for name in packed.namelist():
+            if name.startswith("xl/worksheets/"):
+                with packed.open(name) as sheet:
+                    rows += map(int, _LAST_ROW.findall(sheet.read(2_000)))
+    return min(max(rows), MOST_ROWS)
 
 
 def workbook_bytes(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:

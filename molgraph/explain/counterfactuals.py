@@ -27,7 +27,7 @@ from molgraph.train.modelfile import load_model
 
 MINED, GROUPS, TRIED = 300, 80, 600  # molecules that groups are taken from, groups, and pairs of one molecule
 PAIR, ANALOGUE = "matched pair", "measured analogue"
-COLUMNS = ("molecule", "kind", "smiles", "change", "similarity", "value_before", "value", "measured")
+COLUMNS = ("molecule", "kind", "id", "smiles", "change", "similarity", "value_before", "value", "measured")
 
 
 def counterfactuals(
@@ -55,8 +55,9 @@ def counterfactuals(
             interval. Of classes it is another class.
 
     Returns:
-        ``molecule`` (its place), ``kind``, ``smiles``, ``change`` (``old>>new``, of pairs), ``similarity``,
-        ``value_before`` and ``value`` (predictions of the molecule and of the counterfactual; the class of several),
+        ``molecule`` (its place), ``kind``, ``id`` (of an analogue, in the training table), ``smiles``, ``change``
+        (``old>>new``, of pairs), ``similarity``, ``value_before`` and ``value`` (predictions of the molecule and of the
+        counterfactual; the class of several),
         ``measured`` (NaN of pairs), and ``atoms`` (of the new group).
 
     Raises:
@@ -130,7 +131,7 @@ def _pairs(model: Model, text: str, i: int, side: _Side, n: int) -> Iterator[tup
         if len(used) < n and made[j].cut.context not in used:
             used.add(made[j].cut.context)
             words = f"{made[j].cut.group}>>{made[j].group}"
-            yield PAIR, made[j].smiles, words, similarity[j], side.own[i], value[j], np.nan, made[j].atoms
+            yield PAIR, "", made[j].smiles, words, similarity[j], side.own[i], value[j], np.nan, made[j].atoms
 
 
 def _analogues(model: Model, text: str, i: int, side: _Side, n: int, place: int) -> Iterator[tuple[object, ...]]:
@@ -145,7 +146,8 @@ def _analogues(model: Model, text: str, i: int, side: _Side, n: int, place: int)
         return
     near, value = np.sort(-similarity)[:n] * -1, side.value(model.predict([str(known.smiles[row]) for row in first]))
     for row, alike, own in zip(first, near, value, strict=True):
-        yield ANALOGUE, str(known.smiles[row]), "", float(alike), side.own[i], own, known.y[row, place], ()
+        names = str(known.ids[row]), str(known.smiles[row])
+        yield ANALOGUE, *names, "", float(alike), side.own[i], own, known.y[row, place], ()
 
 
 @lru_cache(maxsize=4)
@@ -180,7 +182,8 @@ def with_counterfactuals(
         if row.kind == ANALOGUE:
             words = f"measured {row.measured:.3g}, predicted {row.value:.3g} ({row.value_before:.3g} for {name})"
         svgs.append(draw_molecule(row.smiles, width=WIDTH, height=HEIGHT, atoms=row.atoms))
-        captions.append(f"{row.kind} of {name}: {row.smiles}: {words}, similarity {row.similarity:.2f}")
+        kind = f"{row.kind} {row.id}".rstrip()
+        captions.append(f"{kind} of {name}: {row.smiles}: {words}, similarity {row.similarity:.2f}")
     left = len(fine) - frame["molecule"].nunique()
     notes = (f"no counterfactual was found of {count(left, 'molecule')}",) * (left > 0)
     return replace(

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 from molgraph.base.paths import write_whole
 
 State = Literal["arriving", "waiting", "running", "done", "failed"]
-ENDINGS = (".csv", ".tsv", ".smi", ".txt", ".sdf")
+ENDINGS = (".csv", ".tsv", ".smi", ".txt", ".sdf", ".xlsx")
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Job:
     @property
     def out(self) -> Path:
         """The result."""
-        return self.folder / f"predicted{self.ending if self.ending in ('.csv', '.tsv', '.sdf') else '.csv'}"
+        return self.folder / f"predicted{'.csv' if self.ending in ('.smi', '.txt') else self.ending}"
 
     @property
     def over(self) -> bool:

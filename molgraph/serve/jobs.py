@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from molgraph.base.errors import MolgraphError
+from molgraph.base.workbook import longest_sheet
 from molgraph.base.worker import Worker, start_worker
 from molgraph.serve.file_work import predict_upload, rows_done
 from molgraph.serve.job import ENDINGS, Job
@@ -95,7 +96,8 @@ class Jobs:
                     last = (last + piece)[-(len(mark) - 1) :] if len(mark) > 1 else b""
                 if not file.tell():
                     raise RefusedError(422, "empty", "the file is empty", hint="send its bytes as the request's body")
-            job.rows = max(lines - (ending in (".csv", ".tsv")), 1)
+            rows = longest_sheet(job.source) if ending == ".xlsx" else lines
+            job.rows = max(rows - (ending in (".csv", ".tsv", ".xlsx")), 1)
             with self._change:
                 job.state = "waiting"
                 job.save()

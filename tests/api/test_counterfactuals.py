@@ -57,6 +57,7 @@ def test_the_planted_group_is_exchanged(acids: tuple[Model, list[str]]) -> None:
     assert _without_acid(blind) <= 0.6, "exchanges that do not look at the prediction"
     measured = found[found["kind"] == ANALOGUE]
     assert ((measured["measured"] > 0.5) != (measured["value_before"] > 0.5)).all()
+    assert (measured["id"] != "").all() and (found.loc[found["kind"] == PAIR, "id"] == "").all()
     for _, own in found.groupby(["molecule", "kind"]):
         assert own["similarity"].is_monotonic_decreasing and len(own) == 1
 

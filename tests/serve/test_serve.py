@@ -7,9 +7,11 @@ import csv
 import os
 import signal
 import time
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import molgraph
@@ -131,7 +133,7 @@ def test_the_page_and_what_describes_the_server(service: Any) -> None:
         (PREDICT, {"content": b"x" * 3_000, "headers": JSON}, 413, "too-large"),
         ("/models/tine/predict", {"json": {"smiles": ["C"]}}, 404, "no-such-model"),
         ("/models/tiny/jobs?name=x.csv", {"content": b"smiles\n" + b"C\n" * 5_000}, 413, "too-large"),
-        ("/models/tiny/jobs?name=x.xlsx", {"content": b"smiles\nC\n"}, 415, "unknown-ending"),
+        ("/models/tiny/jobs?name=x.docx", {"content": b"smiles\nC\n"}, 415, "unknown-ending"),
         ("/models/tiny/jobs?name=x.csv", {"content": b""}, 422, "empty"),
         ("/nowhere", {}, 404, "not-found"),
         ("/models", {}, 405, "method-not-allowed"),
@@ -241,6 +243,18 @@ def test_a_file_whose_process_is_killed_has_the_bytes_of_predict(
     assert call(service, ("GET", f"/jobs/{id}/result")).content == (tmp_path / "out.csv").read_bytes()
     assert call(service, ("DELETE", f"/jobs/{id}")).status_code == 204
     assert call(service, ("GET", f"/jobs/{id}")).status_code == 404
+
+
+def test_a_workbook_is_answered_with_a_workbook(service: Any, tmp_path: Path) -> None:
+    pd.DataFrame({"Compound": ["a-1", "a-2"], "SMILES": ["CCO", "C(C"]}).to_excel(tmp_path / "in.xlsx", index=False)
+    how = {"name": "in.xlsx", "id": "Compound"}
+    content = (tmp_path / "in.xlsx").read_bytes()
+    job = call(service, ("POST", "/models/tiny/jobs", {"params": how, "content": content})).json()
+    assert job["rows"] == 2 and finished(service, job["id"])["failed"] == 1
+    answer = pd.read_excel(BytesIO(call(service, ("GET", f"/jobs/{job['id']}/result")).content))
+    assert answer["id"].tolist() == ["a-1", "a-2"] and answer["status"].tolist() == ["ok", "unreadable"]
+    broken = call(service, ("POST", "/models/tiny/jobs", {"params": how, "content": b"PK no workbook"})).json()
+    assert finished(service, broken["id"])["state"] == "failed"
 
 
 @pytest.mark.slow
