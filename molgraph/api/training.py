@@ -72,8 +72,9 @@ def train(
 def finetune(encoder: str | Path, data: Any = None, **options: Any) -> TrainingResult:
     """Train a model that starts from the weights of a pretrained encoder: ``train(data, init=encoder, ...)``.
 
-    The head learns alone first, then all weights (``callback="lp-ft"``); ``"none"`` trains all at once. The result
-    says whether that paid, beside a forest and, of fewer than 2,000 rows, the same model from scratch.
+    The head is learnt alone first, on an encoder by ridge regression, then all weights are, and the mean of the weights
+    before and after is kept (``callback="lp-ft(share=0.05, probe=auto, mix=0.5)"``); ``"none"`` trains all at once. The
+    result says whether that paid, beside a forest and, of fewer than 2,000 rows, the same model from scratch.
 
     Args:
         encoder: the file of a pretrained encoder, or of a graph model; it says the model and its parameters.

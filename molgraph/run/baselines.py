@@ -13,6 +13,7 @@ from molgraph.data.sides import Side
 from molgraph.data.table import Table
 from molgraph.run.config import split_name
 from molgraph.run.method import core_class, is_graph, known_options
+from molgraph.run.start import PROBED
 from molgraph.train.make_method import make_method, method_class
 from molgraph.train.method import GraphMethod
 from molgraph.train.one_side import method_sides
@@ -55,7 +56,8 @@ def scratch_for(config: RunConfig, method: Method, parts: Sequence[Table]) -> Me
         return None
     if not isinstance(method, GraphMethod) or method.objective not in OF_ROWS:
         return None
-    return GraphMethod(**method.get_params() | {"init": None, "callback": None})
+    head = {"head_layers": GraphMethod().head_layers} if method.callback == PROBED else {}
+    return GraphMethod(**method.get_params() | head | {"init": None, "callback": None})
 
 
 def check_keep(config: RunConfig, keep: str) -> None:

@@ -13,6 +13,7 @@ from molgraph.data.splits import Split
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_start
 
+PROBED = "lp-ft(share=0.05, probe=auto, mix=0.5)"  #: how a model is fine-tuned from an encoder without values
 PRETRAIN = "pretrain one: molgraph pretrain library.smi -m gin -o encoder.mgm"
 
 
@@ -42,6 +43,8 @@ def with_model_of_start(config: RunConfig) -> RunConfig:
 def as_its_start(config: RunConfig) -> RunConfig:
     """The configuration with what its start decides where it says nothing of it: lp-ft, and the standardiser.
 
+    Of an encoder that learnt no values the head is linear, and begins as a ridge regression.
+
     Raises:
         ConflictError: another standardiser than the file's.
     """
@@ -54,7 +57,10 @@ def as_its_start(config: RunConfig) -> RunConfig:
         raise ConflictError(f"{words}not by {data.standardise!r}", hint=hint)
     config = config.with_values("data", standardise=start.standardiser)
     if "callback" not in training.model_fields_set and training.objective == DEFAULTS.objective:
-        config = config.with_values("training", callback="lp-ft")
+        probed = not start.targets and not {"head", "head_layers"} & {*config.model.params}
+        config = config.with_values("training", callback=PROBED if probed else "lp-ft")
+        if probed:
+            config = config.with_values("model", params={**config.model.params, "head_layers": 1})
     return config
 
 

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,10 @@ import torch
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
+from rdkit import Chem, RDLogger
+from rdkit.Chem import BRICS
 
+RDLogger.DisableLog("rdApp.*")
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
@@ -64,8 +69,18 @@ RECIPES: dict[str, dict[str, Any]] = {
 HOW: dict[str, Any] = {"objective": "descriptors", "callback": f"probe(sets={'+'.join(SETS)})"}
 
 
+def fragments(smiles: Sequence[str]) -> list[str]:
+    """The pieces into which BRICS takes molecules apart, each closed by hydrogen, of 2 to 18 heavy atoms; in order."""
+    pieces = {piece for text in smiles if (mol := Chem.MolFromSmiles(text)) for piece in BRICS.BRICSDecompose(mol)}
+    closed = {Chem.CanonSmiles(re.sub(r"\[\d+\*\]", "[H]", piece)) for piece in pieces}
+    return sorted(text for text in closed if 2 <= Chem.MolFromSmiles(text).GetNumHeavyAtoms() <= 18)
+
+
 def corpus(name: str) -> list[str]:
-    """The molecules, those of ChEMBL first; for GROVER, which is slow, every second one of ChEMBL alone."""
+    """The molecules, those of ChEMBL first; for GROVER, which is slow, every second one of ChEMBL alone.
+
+    The fragments are there for small molecules, such as those of ESOL and FreeSolv, of which the others have few.
+    """
     folder = data_dir()
     if folder is None:
         raise SystemExit("MOLGRAPH_DATA names no folder: the corpus is zinc250k and chembl_sample there")
@@ -73,7 +88,8 @@ def corpus(name: str) -> list[str]:
         chembl = [line.split()[0] for line in file if line.strip()]
     if name == "grover-small":
         return chembl[::2]
-    return chembl + pd.read_csv(folder / "zinc250k" / "zinc250k_properties.csv.gz").iloc[:, 0].tolist()
+    molecules = chembl + pd.read_csv(folder / "zinc250k" / "zinc250k_properties.csv.gz").iloc[::3, 0].tolist()
+    return molecules + fragments(molecules)
 
 
 def make(name: str, work: Path) -> None:

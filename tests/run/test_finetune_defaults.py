@@ -18,15 +18,19 @@ def test_it_learns_the_head_first_and_says_whether_the_start_paid(tmp_path: Path
     encoder = made.save(tmp_path / "encoder.mgm")
     how: dict[str, Any] = {"epochs": 2, "threads": 1, "split": "random", "fractions": (0.6, 0.1, 0.3)}
     result = molgraph.finetune(encoder, series(60), params={"head_width": 8}, **how)
-    assert result.recipe.training.callback == "lp-ft" and result.model.standardiser == "desalt"
+    assert "probe=auto" in result.recipe.training.callback and result.model.method.head_layers == 1
+    assert result.model.standardiser == "desalt"
     assert [run.name for run in result.runs] == ["dmpnn", "dmpnn from scratch", "random_forest", "mean"]
     scratch = result.runs[1].method
-    assert scratch.init is None and scratch.callback is None and scratch.params["d_hidden"] == 8
+    assert scratch.init is None and scratch.callback is None and scratch.head_layers == 2
+    assert scratch.params["d_hidden"] == 8
     (said,) = result.gaps
     assert (
         "Fine-tuning" in said.sentence and "training from scratch" in said.sentence and "random_forest" in said.sentence
     )
     assert said.sentence in result.verdict and any("Fine-tuning" in note for note in result.model.card.notes)
+    again = molgraph.finetune(result.model.save(tmp_path / "fine.mgm"), series(60), baseline=False, **how)
+    assert again.recipe.training.callback == "lp-ft", "of a model with values the head is learnt, too"
     plain = molgraph.finetune(encoder, series(60), callback="none", compare=False, params={"head_width": 8}, **how)
     assert plain.curves is not None and len(plain.runs) == 3
     with pytest.raises(ConflictError, match="standardised by 'desalt'"):

@@ -181,3 +181,16 @@ def test_the_probe_of_lp_ft_can_be_a_ridge_regression(start: str) -> None:
         table = series(32)
         errors.append(float(np.square(method.predict(table).value - table.y).mean() / np.var(table.y)))
     assert errors[0] < 0.8 * errors[1]
+
+
+def test_lp_ft_can_keep_a_mean_of_the_weights_before_and_after(start: str) -> None:
+    """Off, with a mix of 1, all weights are those after fine-tuning; near 0 the encoder is that of the start."""
+    mixes = (1e-6, 0.25, 1.0)
+    before, mean, after = (
+        weights_of(tuned(start, f"lp-ft(mix={mix})", valid=False, learning_rate=0.1)) for mix in mixes
+    )
+    encoder = {k: v for k, v in encoder_of(molgraph.load(start).method).items() if v.dtype.kind == "f"}
+    for name, value in mean.items():
+        assert np.allclose(value, 0.75 * before[name] + 0.25 * after[name], atol=1e-5), name
+    assert all(np.allclose(before[name], value, atol=1e-3) for name, value in encoder.items())
+    assert any(not np.allclose(after[name], value, atol=1e-2) for name, value in encoder.items())

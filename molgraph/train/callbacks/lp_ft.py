@@ -44,26 +44,47 @@ class LPFT(Callback):
     Use it for few labels, and for molecules unlike those with labels. Known limits: the share is one of the epochs at
     most, so that early stopping shortens the second phase alone.
 
+    ``mix`` keeps a weighted mean of the weights after the probe and of those after fine-tuning (WiSE-FT: Wortsman et
+    al. 2022, "Robust fine-tuning of zero-shot models", equation 1), for molecules unlike those with labels.
+
     Args:
         share: of the epochs, rounded to whole ones, that the head learns alone; 1 is a linear probe.
         rate: learning rate of the second phase, as a multiple of the first's.
-        probe: how the head learns alone: ``gradient``, or ``ridge`` for its last layer, which takes two epochs.
+        probe: how the head learns alone: ``gradient``, or ``ridge`` for its last layer, which takes two epochs;
+            ``auto`` is ``ridge`` where the head is of rows, else ``gradient`` for half of the epochs at least.
+        mix: weight of the fine-tuned weights in that mean; 1 keeps them alone.
     """
 
     needs_start = True
     solved: Tensor
+    probed: Tensor
 
     def __init__(
-        self, *, share: Share = 0.5, rate: Positive = 1.0, probe: Literal["gradient", "ridge"] = "gradient"
+        self,
+        *,
+        share: Share = 0.5,
+        rate: Positive = 1.0,
+        probe: Literal["gradient", "ridge", "auto"] = "gradient",
+        mix: Share = 1.0,
     ) -> None:
         super().__init__()
-        self.share, self.rate, self.probe = share, rate, probe
+        self.share, self.rate, self.probe, self.mix = share, rate, probe, mix
         self.ridge: RidgeProbe | None = None
-        if probe == "ridge":
+        if probe != "gradient":
             self.register_buffer("solved", torch.zeros((), dtype=torch.bool))
+
+    def begin(self, network: Any) -> None:
+        """Make room for the weights after the probe, which a checkpoint keeps."""
+        if self.mix < 1:
+            self.register_buffer("probed", torch.zeros((), dtype=torch.bool))
+            for name, value in _values(network).items():
+                self.register_buffer(_probed(name), value.detach().clone())
 
     def phases(self, network: Any) -> list[Phase]:
         """The head, then everything."""
+        if self.probe == "auto":
+            self.probe = "ridge" if _of_rows(network) else "gradient"
+            self.share = self.share if self.probe == "ridge" else max(self.share, 0.5)
         still = STILL if self.probe == "ridge" else 1.0
         return [Phase(self.share, new_parameters(network, "lp-ft"), still), Phase(1 - self.share, rate=self.rate)]
 
@@ -72,7 +93,7 @@ class LPFT(Callback):
         if self.probe == "gradient" or self.solved or not state.training:
             return objective(network, batch, state)
         if self.ridge is None:
-            if not isinstance(network.head, Head) or network.reads_atoms:
+            if not _of_rows(network):
                 raise UnsupportedError("a ridge probe is of a head of rows", hint="lp-ft(probe=gradient)")
             self.ridge = RidgeProbe(network.head)
         loss = objective(network, batch, state)
@@ -86,7 +107,32 @@ class LPFT(Callback):
             self.ridge.solve()
             self.ridge = None
             self.solved.fill_(True)
+        if self.mix < 1 and not all(value.requires_grad for value in network.parameters()):
+            self.probed.fill_(True)
+            for name, value in _values(network).items():
+                self.get_buffer(_probed(name)).copy_(value.detach())
         return {}
+
+    @torch.no_grad()
+    def end(self, network: Any) -> None:
+        """Take the mean of the weights after the probe and of those of the best epoch."""
+        if self.mix == 1 or self.probed.is_meta or not self.probed:  # on meta: a file is read
+            return
+        for name, value in _values(network).items():
+            value.lerp_(self.get_buffer(_probed(name)).to(value), 1 - self.mix)
+
+
+def _of_rows(network: Any) -> bool:
+    return isinstance(network.head, Head) and not network.reads_atoms
+
+
+def _values(network: Any) -> dict[str, Tensor]:
+    """Parameters, and statistics such as those of batch norm."""
+    return {name: value for name, value in network.state_dict().items() if value.is_floating_point()}
+
+
+def _probed(name: str) -> str:
+    return "probed_" + name.replace(".", "__")
 
 
 def new_parameters(network: Any, name: str) -> frozenset[str]:
