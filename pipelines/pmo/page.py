@@ -70,18 +70,15 @@ def measured(path: Path) -> dict[str, object]:
     }
 
 
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> str:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> str:
     """The board, and what was found."""
     means = rows.groupby(["search", "task"]).auc.mean().unstack(0)
     order = means.sum().sort_values(ascending=False).index.tolist()
     table = means[order].map(lambda v: "" if np.isnan(v) else f"{v:.3f}")
-    if published is not None:
-        own = published[published.task.isin(means.index)].pivot(index="task", columns="method", values="auc_top10")
-        for name in [each for each in SHOWN if each in own]:
-            table[f"*{name}*"] = own[name].map(lambda v: f"*{v:.3f}*")
-        sums = {f"*{name}*": f"*{own[name].sum():.2f}*" for name in SHOWN if name in own}
-    else:
-        sums = {}
+    own = published[published.task.isin(means.index)].pivot(index="task", columns="method", values="auc_top10")
+    for name in [each for each in SHOWN if each in own]:
+        table[f"*{name}*"] = own[name].map(lambda v: f"*{v:.3f}*")
+    sums = {f"*{name}*": f"*{own[name].sum():.2f}*" for name in SHOWN if name in own}
     whole = {name: f"{means[name].sum():.2f}" if means[name].notna().all() else "" for name in order}
     table.loc[f"sum of {len(means)}"] = pd.Series({**whole, **sums})
     table.index = pd.Index([f"{name} (trained again)" if name in MARKED else name for name in table.index], name="task")
@@ -98,15 +95,14 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> str:
         "the shares without an alert of PAINS and BRENK and within the filters of MOSES; CPU seconds of a run.\n\n"
     )
     lines.append(shown.to_markdown())
-    if published is not None and "reinvent" in set(published.method):
-        base = published[published.method == "reinvent"].set_index("task").auc_top10
-        ratios = []
-        for name in order:
-            run = means[name].dropna()
-            some = "" if len(run) == len(means) else f" (of {len(run)} tasks)"
-            ratios.append(f"{name} {run.sum() / base.reindex(run.index).sum():.3f}{some}")
-        words = "The sum as a share of the published REINVENT's on the tasks that were run"
-        lines.append(f"\n\n{words}: {', '.join(ratios)}.")
+    base = published[published.method == "reinvent"].set_index("task").auc_top10
+    ratios = []
+    for name in order:
+        run = means[name].dropna()
+        some = "" if len(run) == len(means) else f" (of {len(run)} tasks)"
+        ratios.append(f"{name} {run.sum() / base.reindex(run.index).sum():.3f}{some}")
+    words = "The sum as a share of the published REINVENT's on the tasks that were run"
+    lines.append(f"\n\n{words}: {', '.join(ratios)}.")
     return "".join(lines) + "\n"
 
 
@@ -114,6 +110,8 @@ def main() -> None:
     """Measure runs that are new, and write the page."""
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     RDLogger.DisableLog("rdApp.*")
+    if (folder := data_dir()) is None:
+        raise SystemExit("MOLGRAPH_DATA names no folder: the published rows are in pmo there")
     rows = pd.read_csv(STORED) if STORED.exists() else pd.DataFrame(columns=["search", "task", "seed"])
     known = set(map(tuple, rows[["search", "task", "seed"]].astype(str).to_numpy().tolist()))
     new = []
@@ -124,9 +122,7 @@ def main() -> None:
     rows = pd.concat([rows, pd.DataFrame(new)]) if new else rows
     rows = rows.sort_values(["search", "task", "seed"])
     write_whole(STORED, rows.to_csv(index=False))
-    folder = data_dir()
-    published = None if folder is None else pd.read_csv(folder / "pmo" / "pmo_published_results.csv")
-    write_whole(HERE / "PMO.md", page(rows, published))
+    write_whole(HERE / "PMO.md", page(rows, pd.read_csv(folder / "pmo" / "pmo_published_results.csv")))
 
 
 if __name__ == "__main__":
