@@ -40,7 +40,9 @@ SETS = {"caco2_wang": False, "vdss_lombardo": True, "bioavailability_ma": False}
 EPOCHS, BATCH, FOLDS = 6, 128, 3
 INTRO = f"""# Encoders that were tried
 
-Made with the `encoder-descriptors` that shipped first, whose corpus had no fragments. A D-MPNN pretrained by the objective `descriptors` on every second molecule of the ChEMBL sample, {EPOCHS} epochs;
+Made with the `encoder-descriptors` that shipped first, whose corpus had no fragments.
+
+A D-MPNN pretrained by the objective `descriptors` on every second molecule of the ChEMBL sample, {EPOCHS} epochs;
 `no-change` is the recipe of `encoder-descriptors`, which itself had ten epochs of eight times as many molecules.
 Three folds of new scaffolds of the training parts of three sets of TDC ADMET, which no board of molgraph has; the
 error in percent of that of the same network from scratch with the readout of `encoder-descriptors`: RMSE, or what
