@@ -31,9 +31,9 @@ def compress(
     and l0-heads remove attention heads of graphgps or grover; snip(0.9) trains
     the network anew with a tenth of its weights; quantise(bits=4) trains on
     with weights of 4 bits on average in the place of 32, and the file holds
-    just those. A tenth of the rows, of other scaffolds, is kept out: bytes of
-    the file, molecules/s and the error of both models on them are printed,
-    with the interval of the difference.
+    just those. A tenth of the rows, of other scaffolds and not learnt by the
+    model, is kept out: bytes of the file, molecules/s and the error of both
+    models on them are printed, with the interval of the difference.
 
     Examples:
         molgraph compress ensemble.mgm assay.csv -o single.mgm
@@ -50,9 +50,12 @@ def compress(
 
     check_ending(out, ".mgm")
     given: dict[str, Any] = {"smiles": smiles, "qualifiers": qualifiers, "decimal": decimal, "unit": unit}
+    if out is None:
+        say("the new model will not be kept: to keep it, name a file with -o", err=True)
     with steps():
         found = api.compress(model, data, how, seed=seed, **{name: value for name, value in given.items() if value})
         if out is not None:
             found.save(out)
     say(repr(found))
-    say("the model was not kept: name a file with -o" if out is None else f"written to {out}", err=True)
+    if out is not None:
+        say(f"written to {out}", err=True)

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.contracts import Prediction
-from molgraph.base.errors import EmptyError, LabelError, MolgraphError
+from molgraph.base.errors import LabelError, MolgraphError
 from molgraph.base.printable import printable
 from molgraph.compress.compressor import make_compressor
+from molgraph.compress.rows import FEWEST, split_rows
 from molgraph.data.levels import labelled
-from molgraph.data.splits import split_table
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
 from molgraph.evaluate.metrics import columns_of, default_metric, evaluate_metric
@@ -28,10 +28,6 @@ from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model
 from molgraph.train.speed import TIMED, seconds_in_turn
 from molgraph.train.training_molecules import molecule_hashes
-
-SPLITS = ("scaffold/balanced", "random")
-FRACTIONS = (0.8, 0.1, 0.1)
-FEWEST = 10  # test rows without which nothing is measured
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +72,8 @@ def compress(
     """Make a model smaller or faster, and measure what that costs on rows that it was not compressed with.
 
     The rows are split by scaffolds (80% to learn from, 10% for early stopping, 10% to measure on; at random where there
-    are too few scaffolds). Rows of the last part whose molecule the source learnt from flatter the source.
+    are too few scaffolds). The last two parts are of molecules that the source did not learn, where there are twenty;
+    else a note says that both errors are flattered, and the new model has no intervals.
 
     Args:
         model: of single molecules, or the path of its file.
@@ -107,14 +104,15 @@ def compress(
     if len(clean) < FEWEST:
         words = f"{len(clean)} rows have a readable molecule and a label of {', '.join(t.name for t in source.targets)}"
         raise LabelError(words, hint=f"give a table with {FEWEST} or more")
-    train, valid, test = _parts(clean, seed)
+    known = np.zeros(0, np.uint64) if source.trained_on is None else source.trained_on
+    seen = np.isin(molecule_hashes(clean), known)
+    parts = split_rows(clean, seen, seed)
+    train, valid, test = map(clean.take, parts)
     made = compressor.compress(source, train, valid, seed)
-    hashes = molecule_hashes(train)
-    known = source.trained_on
     private = source.confidence is not None and source.confidence.references is None
     try:
         held = HeldOut(valid, made.predict(valid), np.zeros(len(valid), int))
-        confidence = Confidence.of(held, train, private=private)
+        confidence = None if seen[parts[1]].any() else Confidence.of(held, train, private=private)
     except MolgraphError:
         confidence = None
     new = Model(
@@ -123,25 +121,20 @@ def compress(
         standardiser=source.standardiser,
         feature_names=source.feature_names,
         card=replace(source.card, name=made.name, scores=(), notes=(*source.card.notes, f"compressed by {how}")),
-        trained_on=np.unique(np.concatenate([hashes, known if known is not None else hashes[:0]])),
+        trained_on=np.unique(np.concatenate([molecule_hashes(train), known])),
         confidence=confidence,
     )
     notes = [note for note in made.notes if note not in source.method.notes]
     notes += [] if compressor.trains else ["it learnt nothing from the rows"]
-    if known is not None and (n := int(np.isin(molecule_hashes(test), known).sum())):
-        notes.append(f"the source learnt from {n:,} of the {len(test):,} test rows, which flatters it")
+    if n := int(seen[parts[2]].sum()):
+        notes.append(
+            f"the source learnt from {n:,} of the {len(test):,} test rows, which flatters it, and the new model where "
+            "that has its weights; give rows that it did not learn from"
+        )
+    if confidence is None and seen[parts[1]].any():
+        notes.append("the new model has no intervals, as the source learnt from the rows that would give them")
     frame, sentences = measure(source, new, test, clean)
     return Compressed(new, source, frame, sentences, tuple(notes))
-
-
-def _parts(table: Table, seed: int) -> tuple[Table, Table, Table]:
-    for splitter in SPLITS:
-        try:
-            made = split_table(table, splitter, fractions=FRACTIONS, seed=seed, quiet=True)
-        except MolgraphError:
-            continue
-        return table.take(made.train), table.take(made.valid), table.take(made.test)
-    raise EmptyError(f"{len(table)} rows are too few for three parts", hint="give more rows")
 
 
 def measure(source: Model, new: Model, test: Table, rows: Table) -> tuple[pd.DataFrame, tuple[str, ...]]:

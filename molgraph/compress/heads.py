@@ -175,5 +175,5 @@ def with_heads(method: GraphMethod, left: Sequence[Sequence[int]]) -> GraphMetho
     weights = keep_units(
         method.ready().network.state_dict(), [(each.units, own) for each, own in zip(found, left, strict=True)]
     )
-    note = f"{sum(map(len, left))} of {sum(each.units.n for each in found)} attention heads left"
+    note = f"{sum(map(len, left))} of {sum(each.units.n for each in found)} attention heads left, one or more in each"
     return rebuilt(method, weights, note, params=params)

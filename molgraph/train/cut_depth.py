@@ -38,4 +38,8 @@ def cut_depth(method: GraphMethod, depth: int, keep: Literal["every", "first"] =
     settings = settings_of(LayerDrop, part) if part.name == "layer_drop" else {"p": 0.0}
     settings |= {"depth": depth, "keep": keep}
     params["stack"] = f"layer_drop({', '.join(f'{name}={value}' for name, value in settings.items())})"
-    return rebuilt(method, fitted.network.state_dict(), f"cut to {depth} layers of its encoder", params=params)
+    try:
+        return rebuilt(method, fitted.network.state_dict(), f"cut to {depth} layers of its encoder", params=params)
+    except UnsupportedError as error:
+        words = f"{method.encoder} has no stack of layers of one width that could be cut"
+        raise UnsupportedError(words, hint="teach a smaller model: --how 'born_again(student=gin)'") from error

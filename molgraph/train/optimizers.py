@@ -90,7 +90,13 @@ def _register(name: str, make: Callable, summary: str, paper: str = "", **fixed:
 
 
 _register("adam", torch.optim.Adam, "Adam", "Kingma and Ba 2015, ICLR", fused=True)
-_register("adamw", torch.optim.AdamW, "decoupled weight decay", "Loshchilov and Hutter 2019, ICLR", fused=True)
+_register(
+    "adamw",
+    torch.optim.AdamW,
+    "decoupled weight decay, 0 unless set",
+    "Loshchilov and Hutter 2019, ICLR",
+    fused=True,
+)
 _register("sgd", torch.optim.SGD, "stochastic gradient descent with Nesterov's momentum", momentum=0.9, nesterov=True)
 _register("rmsprop", torch.optim.RMSprop, "RMSprop")
 _register(

@@ -28,17 +28,14 @@ HERE, RECORDS = Path(__file__).parent, ROOT / "pipelines" / "records"
 PAIRS = (  # a claim, the row that should be better, and the row that it should be better than
     ("frozen vectors and ridge beside counts of environments and ridge", "encoder+ridge", "ecfp-counts+ridge"),
     ("frozen vectors beside those of the same network with random weights", "encoder+ridge", "untrained+ridge"),
-    ("lp-ft beside D-MPNN with its usual readout from scratch", "encoder-lp-ft", "dmpnn"),
-    ("lp-ft beside the same network from scratch, its readout too", "encoder-lp-ft", "dmpnn-same-readout"),
+    ("`molgraph finetune` (lp-ft) beside D-MPNN with its usual readout from scratch", "encoder-finetune", "dmpnn"),
     (
-        "lp-ft with a ridge regression as its probe and a tenth of the rate beside D-MPNN from scratch",
-        "encoder-lp-ft-ridge",
-        "dmpnn",
+        "`molgraph finetune` beside the same network from scratch, its readout too",
+        "encoder-finetune",
+        "dmpnn-same-readout",
     ),
-    ("the same without a lower rate beside D-MPNN from scratch", "encoder-lp-ft-ridge-full-rate", "dmpnn"),
     ("the network with the encoder's readout beside the usual one, from scratch", "dmpnn-same-readout", "dmpnn"),
     ("MapLight of 500 trees with the vectors beside it without", "maplight-500+encoder", "maplight-500"),
-    ("MapLight with the vectors beside MapLight", "maplight+encoder", "maplight"),
 )
 INTRO = """# What a pretrained encoder gives
 

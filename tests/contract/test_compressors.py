@@ -13,6 +13,7 @@ from molgraph.base.parts import make_part
 from molgraph.base.registry import get, names
 from molgraph.compress.compress import compress
 from molgraph.compress.compressor import Compressor
+from molgraph.compress.rows import split_rows
 from molgraph.train.model import Model
 from tests.tiny import series
 
@@ -65,8 +66,23 @@ class TestEveryCompressor:
 def test_a_source_without_training_molecules_makes_a_model_without_them() -> None:
     options = {"model": "linear", "baseline": False, "split": "random"}
     source = molgraph.train(series(80), private=True, **options).model
-    found = compress(source, series(80), "born_again(student=linear)").model
+    found = compress(source, series(160), "born_again(student=linear)").model
     assert source.confidence is not None and source.confidence.references is None
     assert found.confidence is not None and found.confidence.references is None
-    plain = compress(molgraph.train(series(80), **options).model, series(80), "born_again(student=linear)").model
+    plain = compress(molgraph.train(series(80), **options).model, series(160), "born_again(student=linear)").model
     assert plain.confidence is not None and plain.confidence.references is not None
+
+
+@pytest.mark.parametrize(("n", "seen"), [(100, 80), (400, 80), (100, 90)])
+def test_rows_that_the_source_learnt_from_are_not_held_out(n: int, seen: int) -> None:
+    """Off, where fewer than twenty are left, they are, and the new model has a note and no intervals."""
+    table = series(n)
+    learn, valid, test = split_rows(table, np.arange(n) < seen, 0)
+    assert sorted([*learn, *valid, *test]) == [*range(n)] and min(len(valid), len(test)) >= 10
+    assert (min(*valid, *test) >= seen) == (n - seen >= 20)
+
+
+def test_a_source_that_learnt_from_all_rows_is_flattered() -> None:
+    source = molgraph.train(series(80), model="linear", baseline=False, split="random").model
+    found = compress(source, series(80), "born_again(student=linear)")
+    assert found.model.confidence is None and any("flatters" in note for note in found.notes)
