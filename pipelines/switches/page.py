@@ -45,7 +45,7 @@ Their effects stand in [systems.md](systems.md), each with its check.
 | raw curves of concentration and response | `-t response:curve --objective dose_response` |
 | features with gaps | `--feature A --feature B --gaps scale` |
 | fewer layers later, by `compress --how 'depth(4)'` | `-s 'params.stack=layer_drop(p=0.3)'` |
-| batch norm with small batches | `-s 'params.norm=batch(ghost=8)'`, `batch_renorm`, `mabn`, `--callback calibrate-norm` |
+| batch norm, small batches | `-s 'params.norm=batch(ghost=8)'`, `batch_renorm`, `mabn`, `--callback calibrate-norm` |
 | few weights | `--callback 'snip(fraction=0.9)'`, or `molgraph compress` |
 | tables that may not leave their owners | `molgraph study federated` |
 | speed that counts as much as error | `molgraph tune --latency 5000/s` |
