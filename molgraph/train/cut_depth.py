@@ -41,5 +41,7 @@ def cut_depth(method: GraphMethod, depth: int, keep: Literal["every", "first"] =
     try:
         return rebuilt(method, fitted.network.state_dict(), f"cut to {depth} layers of its encoder", params=params)
     except UnsupportedError as error:
+        if part.name != "none":
+            raise
         words = f"{method.encoder} has no stack of layers of one width that could be cut"
         raise UnsupportedError(words, hint="teach a smaller model: --how 'born_again(student=gin)'") from error
