@@ -62,9 +62,13 @@ def _payoff(table: Table, target: Target, tuned: Prediction, others: Mapping[str
     if all(each > 0 for each in better):
         words = "Fine-tuning paid"
     else:
+        over = [name for name, each in zip(others, better, strict=True) if each > 0]
         names = [name for name, each in zip(others, better, strict=True) if each <= 0]
-        words = f"Fine-tuning did not pay{{}}: nothing shows that it is better than {' or '.join(names)}"
-        words = words.replace("{}", of)
-        of = ""
+        first = (
+            f"Fine-tuning paid{of} over {' and '.join(over)}, and" if over else f"Whether fine-tuning paid{of} is open:"
+        )
+        if not over and any(each < 0 for each in better):
+            first = f"Fine-tuning did not pay{of}:"
+        words, of = f"{first} nothing shows that it is better than {' or '.join(names)}", ""
     score = f"{metric.label or metric.name} {evaluate_metric(metric, y, columns[0])[0]:#.3g} fine-tuned"
     return Payoff(f"{words}{of}; {score}, {', '.join(shown)}", all(each > 0 for each in better))

@@ -105,7 +105,8 @@ def run_methods(
 
 
 def _fit(name: str, method: Method, parts: Parts, folder: Path | None) -> MethodRun:
-    logger.info("training %s", method.title if method.members else name)
+    how = getattr(method, "callback", None)
+    logger.info("training %s%s", method.title if method.members else name, f" by {how}" if how else "")
     start, ((train, valid, test), note) = time.perf_counter(), _learnable(method, parts)
     method.fit(train, valid if len(valid) else None, workdir=folder)
     seconds = time.perf_counter() - start

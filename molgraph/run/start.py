@@ -57,9 +57,9 @@ def as_its_start(config: RunConfig) -> RunConfig:
         raise ConflictError(f"{words}not by {data.standardise!r}", hint=hint)
     config = config.with_values("data", standardise=start.standardiser)
     if "callback" not in training.model_fields_set and training.objective == DEFAULTS.objective:
-        probed = not _knows_values(start) and not {"head", "head_layers"} & {*config.model.params}
+        probed = not _knows_values(start)
         config = config.with_values("training", callback=PROBED if probed else "lp-ft")
-        if probed:
+        if probed and not {"head", "head_layers"} & {*config.model.params}:
             config = config.with_values("model", params={**config.model.params, "head_layers": 1})
     return config
 

@@ -28,7 +28,7 @@ HERE, RECORDS = Path(__file__).parent, ROOT / "pipelines" / "records"
 PAIRS = (  # a claim, the row that should be better, and the row that it should be better than
     ("frozen vectors and ridge beside counts of environments and ridge", "encoder+ridge", "ecfp-counts+ridge"),
     ("frozen vectors beside those of the same network with random weights", "encoder+ridge", "untrained+ridge"),
-    ("`molgraph finetune` (lp-ft) beside D-MPNN with its usual readout from scratch", "encoder-finetune", "dmpnn"),
+    ("`molgraph finetune` beside D-MPNN with its usual readout from scratch", "encoder-finetune", "dmpnn"),
     (
         "`molgraph finetune` beside the same network from scratch, its readout too",
         "encoder-finetune",
