@@ -1,4 +1,4 @@
-"""Split rows for a compression: those whose molecules the source did not learn are held out first."""
+"""Split a table for model compression into train, valid and test rows; test molecules are new to the source model."""
 
 from __future__ import annotations
 
