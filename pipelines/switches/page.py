@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 
 from molgraph.base.paths import atomic_write, write_whole  # noqa: E402
 
-RECORD, PAGE = ROOT / "pipelines" / "records" / "switches" / "scores.csv.gz", ROOT / "docs" / "switches.md"
+RECORD, PAGE = HERE / "scores.csv.gz", ROOT / "docs" / "switches.md"
 HEAD = """# Which switch of training is worth trying
 
 One network with each optimiser, norm, callback and the like, beside the same network without it: the {sets} small sets
@@ -99,7 +99,6 @@ def main() -> None:
     methods = scores.groupby("dataset").method.nunique()
     scores = scores[scores.dataset.map(methods) == scores.method.nunique()]  # sets that every switch was run on
     if not args.records:
-        RECORD.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(RECORD) as file:
             scores[COLUMNS].to_csv(file, index=False, compression={"method": "gzip", "mtime": 0})
     recipe = tomllib.loads((ROOT / "pipelines" / "switches.toml").read_text("utf-8"))["method"]

@@ -53,6 +53,8 @@ class Wave(nn.Module):
 class Steps:
     """A table of as many rows as there are steps; what a step learns from is drawn in ``corrupt``."""
 
+    views = ()
+
     def __init__(self, n: int) -> None:
         self.n = n
 
