@@ -10,8 +10,10 @@ from molgraph.base.recipe_keys import DEFAULTS
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.data.splits import Split
+from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_start
+from molgraph.train.pretraining import HEAD
 
 PROBED = "lp-ft(share=0.05, probe=auto, mix=0.5)"  #: how a model is fine-tuned from an encoder without values
 PRETRAIN = "pretrain one: molgraph pretrain library.smi -m gin -o encoder.mgm"
@@ -41,9 +43,10 @@ def with_model_of_start(config: RunConfig) -> RunConfig:
 
 
 def as_its_start(config: RunConfig) -> RunConfig:
-    """The configuration with what its start decides where it says nothing of it: lp-ft, and the standardiser.
+    """The configuration with what its start decides where it says nothing of it: lp-ft, standardiser and head.
 
-    Of an encoder that learnt no values the head is linear, and begins as a ridge regression.
+    Of an encoder that learnt no values the head is linear, and begins as a ridge regression; otherwise it has the
+    size of the file's, whose weights it goes on with where the targets are the file's too.
 
     Raises:
         ConflictError: another standardiser than the file's.
@@ -56,11 +59,14 @@ def as_its_start(config: RunConfig) -> RunConfig:
         hint = f"leave --standardise out, or set it to {start.standardiser}"
         raise ConflictError(f"{words}not by {data.standardise!r}", hint=hint)
     config = config.with_values("data", standardise=start.standardiser)
+    if not isinstance(start.method, GraphMethod):
+        return config  # refused where the model is made
     if "callback" not in training.model_fields_set and training.objective == DEFAULTS.objective:
         probed = not _knows_values(start)
         config = config.with_values("training", callback=PROBED if probed else "lp-ft")
-        if probed and not {"head", "head_layers"} & {*config.model.params}:
-            config = config.with_values("model", params={**config.model.params, "head_layers": 1})
+        size = {"head_layers": 1} if probed else {name: start.method.get_params()[name] for name in HEAD}
+        if not {*HEAD} & {*config.model.params}:
+            config = config.with_values("model", params={**config.model.params, **size})
     return config
 
 

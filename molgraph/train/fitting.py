@@ -55,7 +55,8 @@ def fit_method(method: Any, table: Table, valid: Table | None, workdir: Path | N
             refuse_limits(part, method.objective, 'the objective "tobit" learns them')
     reads |= {"folder": cache or workdir, "specs": None if start is None else start.specs}
     how = (method.encoder, method.inputs, method.class_weights, recipe, cache, method.threads)
-    made = prepare(table, valid, *how, **reads)
+    scales = None if start is None else start.scales_for(table, method)
+    made = prepare(table, valid, *how, **reads, scales=scales)
     heads = get("objective", method.objective).heads(made.outputs)
     with torch_settings(method.threads, derive(method.seed, "weights")):
         network = method.build(made.inputs, d_extra=len(made.descriptors.names), targets=heads.targets)

@@ -16,6 +16,7 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import ConflictError, UnsupportedError
 from molgraph.base.registry import get
 from molgraph.data.graph_store import InputSpec
+from molgraph.data.table import Table
 from molgraph.train.inference import FittedNetworks
 from molgraph.train.inputs import Input, encoder_names, own_params
 from molgraph.train.network import Network
@@ -79,6 +80,14 @@ class Start:
                 )
         return self.head
 
+    def scales_for(self, table: Table, method: Any) -> tuple[Outputs, DescriptorScale] | None:
+        """The file's scales, on which its head goes on: it learned these targets by this objective; None otherwise."""
+        fitted, settings = self.method.ready(), (*HEAD, "objective", "descriptors", "encoder")
+        same = fitted.outputs.targets == table.targets and not fitted.outputs.unlearned
+        same = same and fitted.descriptors.names == table.feature_names
+        same = same and all(getattr(method, name) == getattr(self.method, name) for name in settings)
+        return (fitted.outputs, fitted.descriptors) if same and table.targets else None
+
     def copy_into(self, network: Network, inputs: Sequence[Input], outputs: Outputs) -> str:
         """Give the encoders of this name the file's weights, and the head its own where it suits these targets.
 
@@ -99,8 +108,13 @@ class Start:
             started.append(encoder)
         kinds = {target.kind for target in outputs.targets}
         both = bool(self.head) and outputs.level == "row" and kinds == {fitted.outputs.targets[0].kind}
-        if both:
+        same = outputs is fitted.outputs
+        if same:
+            network.head.load_state_dict(fitted.network.head.state_dict())
+        elif both:
             self._copy_head(network.head)
+        both = both or same
+        if both:
             started.append(network.head)
         values = {value for module in started for value in module.parameters()}
         network.started = frozenset(name for name, value in network.named_parameters() if value in values)

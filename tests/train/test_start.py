@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import molgraph
@@ -46,3 +48,19 @@ def test_a_fine_tuning_reads_its_file_once_and_makes_its_method_once(tmp_path: P
     monkeypatch.setattr(GraphMethod, "check", made)
     molgraph.finetune(file, series(60), epochs=1, baseline=False)
     assert counts == {"files": 1, "methods": 2}
+
+
+def test_a_model_of_the_same_target_goes_on_with_its_head_and_its_scale(tmp_path: Path) -> None:
+    """At a step size of next to nothing it predicts what the file does; of another target the head is new."""
+    still: dict[str, Any] = {"learning_rate": 1e-12, "epochs": 1, "split": "random", "baseline": False}
+    first = molgraph.train(
+        series(60), model="dmpnn", params={"d_hidden": 8, "head_width": 16}, **{**still, "learning_rate": 1e-3}
+    ).model
+    path = str(first.save(tmp_path / "first.mgm"))
+    later = series(40, 200)
+    second = molgraph.finetune(path, later, **still).model
+    assert np.allclose(second.method.predict(later).value, first.method.predict(later).value, atol=1e-4)
+    assert any("the encoder dmpnn and the head started from first.mgm" in note for note in second.card.notes)
+    renamed = replace(later, targets=(replace(later.targets[0], name="other"),))
+    third = molgraph.finetune(path, renamed, **still).model
+    assert any("the encoder dmpnn started from first.mgm" in note for note in third.card.notes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -62,8 +63,11 @@ def split_table(
     if known.group is not None:
         grouping = known.group(task)
         if not len(grouping.rows):
-            row, reason = next(iter(grouping.left_out.items()))
-            raise EmptyError(f"the split {known.name!r} can use none of {n_rows} rows; row {row + 1}: {reason}")
+            reasons = {row: ":".join(reason.split(":")[:2]) for row, reason in grouping.left_out.items()}
+            first = {reason: row + 1 for row, reason in sorted(reasons.items(), reverse=True)}
+            counts = Counter(reasons.values()).most_common(5)
+            words = "; ".join(f"{n:,} x {reason} (from row {first[reason]})" for reason, n in counts)
+            raise EmptyError(f"none of {n_rows:,} rows can be used: {words}", hint="molgraph data audit FILE")
         parts, groups, n_rows = _fill(grouping, known, task), sum(map(len, grouping.sizes)), len(grouping.rows)
     elif known.partition is not None:
         parts = known.partition(task)
@@ -120,7 +124,7 @@ def _advice(name: str, fractions: tuple[float, float, float], splitter: str, n_g
     fewest = fewest_rows(fractions)
     advice = f"give at least {fewest} distinct molecules" if n_groups < fewest else "give more distinct rows"
     advice += "" if splitter == "random" else ", or the splitter 'random'"
-    if name != "train":
+    if name != "train" and n_groups >= sum(fraction > 0 for fraction in fractions) - 1:
         rest = dict(zip(PARTS, fractions, strict=True)) | {name: 0.0}
         rest["train"] = 1 - rest["valid"] - rest["test"]
         without = ",".join(f"{rest[part]:g}" for part in PARTS)
