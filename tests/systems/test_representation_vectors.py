@@ -56,6 +56,7 @@ def test_the_rotation_is_recovered_from_a_few_anchors_and_is_that_of_scipy(off: 
     np.testing.assert_allclose(procrustes(x, y), orthogonal_procrustes(x, y)[0], atol=1e-9)
 
 
+@pytest.mark.data
 @pytest.mark.system("muse", rung="works")
 def test_a_new_encoder_is_searched_with_the_index_of_an_old_one(off: str, effect: Effect) -> None:
     """1,000 anchors; the other 1,000 molecules are sought among their vectors by an encoder of another seed."""
@@ -70,6 +71,7 @@ def test_a_new_encoder_is_searched_with_the_index_of_an_old_one(off: str, effect
     effect("share of molecules found first", values, at_least=0.8, beside={"as they are": hits["as they are"]})
 
 
+@pytest.mark.data
 @pytest.mark.system("muse", rung="works")
 def test_there_are_fewer_hubs(off: str, effect: Effect) -> None:
     """The skewness of how often a molecule is among the ten nearest of others (Radovanovic et al. 2010)."""
@@ -119,6 +121,7 @@ KEPT = "an eighth of the width keeps .74 of the probe's R2 (principal components
 KEPT += "earlier variants of the autoencoder kept .60 and .61 (projections .45 and .54, components .72 and .77)"
 
 
+@pytest.mark.data
 @pytest.mark.system("ae-comm", rung="works", null=KEPT)
 def test_a_code_of_an_eighth_of_the_width_keeps_nine_tenths_of_what_a_linear_model_reads(
     off: str, effect: Effect
@@ -128,6 +131,7 @@ def test_a_code_of_an_eighth_of_the_width_keeps_nine_tenths_of_what_a_linear_mod
     effect("share of the probe's R2 kept", [each["autoencoder"] for each in found], at_least=0.9, beside=beside)
 
 
+@pytest.mark.data
 @pytest.mark.system("ae-comm", rung="works")
 def test_a_code_keeps_more_than_a_random_projection(off: str, effect: Effect) -> None:
     found = [probes(seed) for seed in FRESH]
