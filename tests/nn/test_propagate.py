@@ -96,6 +96,13 @@ def test_differentiates_twice(reduce: str) -> None:
     assert torch.autograd.gradgradcheck(lambda x: propagate(x, EXAMPLE, reduce=reduce), (x,))
 
 
+@pytest.mark.parametrize("largest", [0.0, 1.5])
+def test_equal_largest_values_share_the_gradient(largest: float) -> None:
+    x = torch.full((4, 2), largest, dtype=torch.float64).requires_grad_()
+    propagate(x, EXAMPLE, reduce="max").sum().backward()
+    assert x.grad is not None and x.grad[:, 0].tolist() == pytest.approx([2 / 3, 0, 4 / 3, 1])
+
+
 def test_the_linear_operation_differentiates_three_times() -> None:
     x = rows_of(4).requires_grad_()
     value = (propagate(x, EXAMPLE) ** 4).sum()

@@ -86,22 +86,26 @@ class Descriptors(Objective):
         assert batch.y is not None and batch.weights is not None
         encoded, weights = network.encoder(batch.parts[0].batch), batch.weights[:, 0]
         h = self.body(encoded.graphs)
-        parts = {"descriptors": self._errors(h, batch.y, slice(0, N), state)}
-        if self.bits:
-            parts["counts"] = self._errors(h, batch.y, slice(N, N + self.bits), state)
+        groups = {"descriptors": (0, N)} | ({"counts": (N, N + self.bits)} if self.bits else {})
+        chosen = [self._chosen(*columns, state) for columns in groups.values()]
+        parts = dict(zip(groups, self._errors(h, batch.y, chosen), strict=True))
         parts = {name: (errors * weights).sum() for name, errors in parts.items()}
         total = parts["descriptors"] + self.counts * parts.get("counts", 0.0)
         return Loss(total, int((weights > 0).sum()), parts).with_penalties(encoded.penalties)
 
-    def _errors(self, h: Tensor, y: Tensor, columns: slice, state: StepState) -> Tensor:
-        """float [n]: the mean squared error of each molecule over the columns, or a share of them while training."""
-        chosen = torch.arange(columns.start, columns.stop)
-        if state.training and self.share < 1:
-            order = torch.randperm(len(chosen), generator=torch.Generator().manual_seed(state.step))
-            chosen = chosen[order[: max(round(self.share * len(chosen)), 1)]]
-        chosen = chosen.to(h.device)
-        weight, bias = self.columns.weight.index_select(0, chosen), self.columns.bias.index_select(0, chosen)
-        y = y.index_select(1, chosen)
+    def _chosen(self, start: int, stop: int, state: StepState) -> Tensor:
+        """int64: these columns, or a share of them while training."""
+        if not state.training or self.share == 1:
+            return torch.arange(start, stop)
+        order = torch.randperm(stop - start, generator=torch.Generator().manual_seed(state.step))
+        return start + order[: max(round(self.share * (stop - start)), 1)]
+
+    def _errors(self, h: Tensor, y: Tensor, chosen: list[Tensor]) -> list[Tensor]:
+        """float [n] for each group of columns: the mean squared error of each molecule over them."""
+        columns = torch.cat(chosen).to(h.device)
+        weight, bias = self.columns.weight.index_select(0, columns), self.columns.bias.index_select(0, columns)
+        y = y.index_select(1, columns)
         known = torch.isfinite(y)
-        errors = torch.where(known, F.linear(h, weight, bias) - torch.where(known, y, 0.0), 0.0)
-        return errors.square().sum(dim=1) / known.sum(dim=1).clamp(min=1)
+        errors = torch.where(known, F.linear(h, weight, bias) - torch.where(known, y, 0.0), 0.0).square()
+        parts = zip(*(each.split([*map(len, chosen)], dim=1) for each in (errors, known)), strict=True)
+        return [error.sum(dim=1) / some.sum(dim=1).clamp(min=1) for error, some in parts]
