@@ -52,6 +52,7 @@ def oracle_of(task: str) -> Combined:
             raise SystemExit(f"{task} needs MOLGRAPH_DATA, for its training data")
         table = read_table(str(folder / "pmo" / f"{task}_train.csv.gz"), targets=[KINASES[task]])
         forest = make_method("random_forest", n_estimators=100, features="morgan", max_features="sqrt", seed=0)
+        file.parent.mkdir(parents=True, exist_ok=True)
         Model(forest.fit(table), targets=table.targets).save(file)
     return read_oracle(str(file))
 
