@@ -155,7 +155,8 @@ def _of_target(prediction: Prediction, target: Target) -> pd.DataFrame:
     """A prediction's frame without the columns of other targets."""
     others = {name for each in prediction.targets if each != target for name in each.columns}
     ends = ("_low", "_high", "_set", "_calibrated")
-    drop = others | {f"{name}{end}" for name in others for end in ends} | {f"nearest_{name}" for name in others}
+    drop = others | {f"{name}{end}" for name in others for end in ends}
+    drop |= {f"nearest_{name}{end}" for name in others for end in ("", "_qualifier")}
     frame: pd.DataFrame = prediction.to_frame()
     return frame.drop(columns=[name for name in frame if name in drop])
 

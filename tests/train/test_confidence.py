@@ -118,6 +118,18 @@ def test_the_file_keeps_all_of_it(result, tmp_path):
         again.with_coverage(1.5)
 
 
+def test_the_nearest_molecules_limit_is_told_from_a_value(tmp_path):
+    smiles = ["C" * n + end for n in range(1, 21) for end in ("O", "N")]
+    cells = [f">{n}" if n % 4 == 0 else f"{n}" for n in range(40)]
+    made = molgraph.train(
+        {"smiles": smiles, "y": cells}, targets=["y"], model="auto", params={"methods": ["linear"], "folds": 2},
+        split="random", qualifiers="learn",
+    )  # fmt: skip
+    frame = load_model(made.save(tmp_path / "m.mgm")).predict(smiles).to_frame()
+    text = frame["nearest_y_qualifier"] + frame["nearest_y"].astype(int).astype(str)
+    assert text.tolist() == [cells[int(row)] for row in frame["nearest_id"]] and ">" in text.str.cat()
+
+
 def test_a_private_model_keeps_no_molecule(tmp_path):
     private = molgraph.train(SERIES, model="linear", split="random", private=True)
     path = private.save(tmp_path / "m.mgm")

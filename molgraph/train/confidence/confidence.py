@@ -158,6 +158,10 @@ class Confidence:
             value = np.full(n, np.nan)
             value[rows] = self.references.y[near.row, j]
             extra[f"nearest_{target.name}"] = value
+            if self.references.signs[:, j].any():  # limits such as >8
+                sign = np.full(n, "", dtype=object)
+                sign[rows] = np.array(["", ">", "<"], dtype=object)[self.references.signs[near.row, j]]
+                extra[f"nearest_{target.name}_qualifier"] = sign
         return distance, extra
 
     def _refused(self, prediction: Prediction, table: Table) -> Prediction:

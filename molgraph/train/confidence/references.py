@@ -13,6 +13,7 @@ from molgraph.base.seeds import generator
 from molgraph.chem.atom_order import kinds_of
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.tanimoto import NearestPairs, find_nearest
+from molgraph.data.limits import limits_as_values
 from molgraph.data.table import Table
 
 BITS, MOST, MOST_TARGETS = 2048, 10_000, 12  # molecules that are kept, and targets whose values are kept with them
@@ -35,11 +36,12 @@ class References:
         ids: object [n], as the table has them: the user's, or row numbers; empty texts in files from before them.
         smiles: object [n], standardised.
         bits: uint8 [n, 256], Morgan fingerprints of radius 2, eight bits a byte.
-        y: float64 [n, targets], measured values; NaN where there is none. No columns for more than 12 targets.
+        y: float64 [n, targets], measured values or limits; NaN where there is none. No columns for over 12 targets.
         elements: bool [119], those that a training molecule has, by atomic number.
         sizes: int64 [2], heavy atoms of the smallest and of the largest training molecule.
         carbonless: bool [1], whether a training molecule has no carbon.
         carbon_alone: bool [1], whether one has no other heavy atom than carbon.
+        signs: int8 [n, targets], 1 where the value is measured to be above ``y``, -1 below, else 0.
     """
 
     ids: np.ndarray
@@ -50,6 +52,7 @@ class References:
     sizes: np.ndarray
     carbonless: np.ndarray
     carbon_alone: np.ndarray
+    signs: np.ndarray
 
     @classmethod
     def of(cls, table: Table, bits: np.ndarray) -> Self:
@@ -66,13 +69,18 @@ class References:
         heavy = [int((each > 1).sum()) for each in atoms]
         elements = np.zeros(ELEMENTS, dtype=bool)
         elements[np.unique(np.concatenate(atoms))] = True
-        y = np.zeros((len(table), 0)) if table.y is None or table.y.shape[1] > MOST_TARGETS else table.y
+        y, signs = np.zeros((len(table), 0)), np.zeros((len(table), 0), np.int8)
+        values = limits_as_values(table).y
+        if values is not None and values.shape[1] <= MOST_TARGETS:
+            y, signs = values, np.zeros(values.shape, np.int8)
+            if table.limits is not None:
+                signs = (np.isposinf(table.limits[..., 1]) * 1 - np.isneginf(table.limits[..., 0]) * 1).astype(np.int8)
         carbonless = np.array([not all((each == 6).any() for each in atoms)])
         smiles = np.array([str(table.smiles[row]) for row in kept], dtype=object)
         ids = np.array([str(each).replace("\n", " ") for each in table.ids[kept]], dtype=object)
         packed, sizes = np.packbits(bits[kept], axis=1), np.array([min(heavy), max(heavy)])
         alone = np.array([any(np.isin(each, (1, 6)).all() for each in atoms)])
-        return cls(ids, smiles, packed, y[kept], elements, sizes, carbonless, alone)
+        return cls(ids, smiles, packed, y[kept], elements, sizes, carbonless, alone, signs[kept])
 
     def nearest(self, bits: np.ndarray) -> NearestPairs:
         """The most similar of them for each fingerprint [m, 2048]."""
@@ -129,6 +137,7 @@ class References:
         """Arrays for a model file, texts as bytes of UTF-8."""
         texts = {name: _bytes_of(getattr(self, name)) for name in ("ids", "smiles")}
         numbers = {name: getattr(self, name) for name in ("bits", "elements", "sizes", "carbonless", "carbon_alone")}
+        numbers |= {"signs": self.signs} if self.signs.any() else {}
         missing = ~np.isfinite(self.y)
         return {**texts, "y": np.where(missing, 0.0, self.y), "missing": missing, **numbers}
 
@@ -141,11 +150,12 @@ class References:
         bits, y, sizes = arrays["bits"], np.asarray(arrays["y"], dtype=np.float64), arrays["sizes"]
         y = np.where(arrays["missing"].astype(bool), np.nan, y)
         right = bits.dtype == np.uint8 and bits.shape == (len(smiles), BITS // 8) and y.ndim == 2
-        right &= len(ids) == len(smiles)
+        signs = arrays.get("signs", np.zeros(y.shape, np.int8))
+        right &= len(ids) == len(smiles) and signs.shape == y.shape
         if not right or len(y) != len(smiles) or sizes.shape != (2,) or arrays["elements"].shape != (ELEMENTS,):
             raise ValueError("the training molecules in the file do not fit together")
         elements, carbonless = arrays["elements"].astype(bool), arrays["carbonless"].reshape(1)
-        return cls(ids, smiles, bits, y, elements, sizes, carbonless, alone.reshape(1).astype(bool))
+        return cls(ids, smiles, bits, y, elements, sizes, carbonless, alone.reshape(1).astype(bool), signs)
 
 
 def _sizes(smiles: Sequence[str]) -> np.ndarray:
