@@ -36,7 +36,10 @@ class DataSection(Section):
     ] = None
     unlabelled: Annotated[
         Name | None,
-        Option("Rows without labels, for --objective infograph-star or mean-teacher, beside those of DATA.", "FILE"),
+        Option(
+            "Rows without labels, for --objective infograph-star, mean-teacher or self-training, beside those of DATA.",
+            "FILE",
+        ),
     ] = None
     targets: Annotated[
         Names | None,

@@ -100,6 +100,30 @@ def test_a_step_has_as_many_rows_without_labels_as_with(name: str, monkeypatch: 
     assert seen == [(True, 8, 8), (True, 4, 4), (False, 6, 0)] * 2
 
 
+def test_all_rows_learn_a_teachers_answers_and_the_teacher_is_the_average_of_the_students() -> None:
+    _, network, objective, batch = made("mean-teacher", decay=0.9, weight=2.0, noise=0.0, ramp=0.8)
+    first = [p.detach().clone() for p in network.parameters()]
+    (own,) = objective.turns(network)
+    with torch.no_grad():
+        for parameter in own:
+            parameter.add_(1.0)
+    objective.after_step(network, StepState(0, 10, 0))
+    assert all(torch.allclose(p, f + 1.0) for p, f in zip(network.parameters(), first, strict=True)), "alpha is 0"
+    with torch.no_grad():
+        for parameter in own:
+            parameter.add_(1.0)
+    objective.after_step(network, StepState(99, 100, 0))
+    assert all(torch.allclose(p, f + 1.1) for p, f in zip(network.parameters(), first, strict=True)), "alpha is 0.9"
+    found = objective(network, batch, STEP)
+    raw, taught = objective.student(batch)[0], network(batch)[0]
+    expected = (raw[:4] - batch.y[:4]).square().sum() + 4 * 2.0 * np.exp(-5 * 0.375**2) * (raw - taught).square().mean()
+    torch.testing.assert_close(found.total, expected, rtol=1e-4, atol=1e-5)
+    found.total.backward()
+    assert all(p.grad is None for p in network.parameters()), "the teacher learns by averaging alone"
+    judged = objective(network, batch, STEP._replace(training=False)).total
+    torch.testing.assert_close(judged, (taught[:4] - batch.y[:4]).square().sum())
+
+
 def test_the_teacher_has_weights_of_its_own_and_every_layer_is_drawn() -> None:
     _, network, objective, batch = made("infograph-star", layer="random")
     same = [a.equal(b) for a, b in zip(network.encoder.parameters(), objective.teacher.parameters(), strict=True)]
@@ -127,7 +151,7 @@ def test_layers_that_an_encoder_does_not_give_are_refused(
     assert made("infograph-star", "mpnn")[2].widths == () != made("infograph-star", "mpnn", layer="random")[2].widths
 
 
-@pytest.mark.parametrize("name", ["infograph-star", "mean-teacher"])
+@pytest.mark.parametrize("name", ["infograph-star", "mean-teacher", "self-training"])
 def test_values_of_atoms_are_refused(name: str) -> None:
     atoms = (Target("charge", level="atom"),)
     found = prepare(table(), None, "gin", None, None, {})

@@ -34,13 +34,6 @@ Decay = Annotated[float, Range(0, 1, below=True)]
     paper="Tarvainen and Valpola 2017, NeurIPS",
     systems=(
         SystemCard(
-            "self-training",
-            left_out="a teacher fitted first, a threshold, the losses' running ratio; the teacher follows the student",
-            off="-s params.objective.weight=0",
-            beside=("labels alone",),
-            part=True,
-        ),
-        SystemCard(
             "uda-tsa",
             left_out="molecules' variants in the place of noise, sharpened targets, annealed labels",
             off="-s params.objective.noise=0",
