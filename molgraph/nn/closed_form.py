@@ -52,7 +52,7 @@ def prototype_head(
     return 2 * weight * some[:, None] / scale, -(weight * means).sum(dim=1) * some / scale
 
 
-def ridge_head(h: Float[Tensor, "n d"], y: Float[Tensor, "n k"], penalty: float | Tensor) -> Linear:
+def ridge_head(h: Float[Tensor, "n d"], y: Float[Tensor, "n k"], penalty: float | Float[Tensor, ""]) -> Linear:
     """Ridge regression with an intercept that is not penalised, by the smaller of its two systems of equations.
 
     Bertinetto et al. 2019, "Meta-learning with differentiable closed-form solvers", equations 4 to 6.

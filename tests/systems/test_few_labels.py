@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import Ridge as SklearnRidge
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import adjusted_rand_score, balanced_accuracy_score, roc_auc_score
 from torch import Tensor, nn
 
 import molgraph
 from molgraph.base.contracts import Target
 from molgraph.chem.fingerprints import morgan
+from molgraph.data.cluster_tasks import cluster_tasks, partitions
 from molgraph.data.read import read_table
 from molgraph.data.table import make_table
 from molgraph.nn.closed_form import prototype_head, ridge_head
@@ -143,6 +145,54 @@ def test_assays_that_were_held_out_are_learned_from_twenty_molecules(off: str, e
     gain = [a - b for a, b in zip(learned, random, strict=True)]
     beside = {"prototypes": learned, "random weights": random, **by_fingerprints()}
     effect("ROC AUC of 10 + 10 molecules above random weights'", gain, at_least=0.01, beside=beside)
+
+
+@cache
+def vectors(n: int = 3000) -> tuple[list[str], np.ndarray]:
+    """Molecules of NCI's list that differ, and 32 components of their fingerprints."""
+    table = read_table("builtin:nci")
+    texts = [str(text) for text in table.take(np.flatnonzero(table.ok)[:n]).smiles]
+    return texts, TruncatedSVD(32, random_state=0).fit_transform(morgan(texts, counts=True).x.astype(np.float32))
+
+
+@pytest.mark.system("cactus", rung="exact")
+def test_partitions_differ_by_their_metric_and_are_not_random(off: str) -> None:
+    x = vectors()[1]
+    once = partitions(x, 20, 3, scaling=0.0)
+    assert adjusted_rand_score(once[0], once[1]) == adjusted_rand_score(once[1], once[2]) == 1
+    several = partitions(x, 20, 4, scaling=0.0 if off else 1.0)
+    agreement = np.mean([adjusted_rand_score(several[i], several[j]) for i in range(4) for j in range(i)])
+    assert 0.05 < agreement < 0.95
+    y = cluster_tasks(x, 6, clusters=20, number=3)
+    assert set(np.unique(y[np.isfinite(y)])) == {0.0, 1.0}
+    assert (np.minimum((y == 1).sum(axis=0), (y == 0).sum(axis=0)) >= 20).all()
+
+
+@pytest.mark.system("cactus", rung="works")
+def test_clusters_of_new_partitions_are_told_from_five_members(off: str, effect: Effect) -> None:
+    """The encoder learns tasks of half of the molecules; those of the other half are clustered by another seed."""
+    texts, x = vectors()
+    tasks = cluster_tasks(x[:1500], 32, clusters=20, number=8, least=12)
+    held = cluster_tasks(x[1500:], 20, clusters=20, number=8, least=12, seed=1)
+    table = make_table(texts[:1500], targets=tuple(Target(f"t{i}", "binary") for i in range(32)), y=tasks)
+    right = dict[str, list[float]](learned=[], random=[])
+    for seed in SEEDS:
+        how: dict[str, Any] = {"model": "dmpnn", "params": {"d_hidden": 64}, "seed": seed, "threads": 1}
+        for name in right:
+            learns = name == "learned" and not off
+            how |= {"epochs": 6, "learning_rate": 1e-3} if learns else {"epochs": 1, "learning_rate": 1e-12}
+            made = molgraph.pretrain(table, objective="prototypes", batch_size=16, **how)
+            h, rng = np.nan_to_num(molgraph.embed(made, texts[1500:]).value), np.random.default_rng(2)
+            scores = list[float]()
+            for task in range(20):
+                both = [np.flatnonzero(held[:, task] == k) for k in (0.0, 1.0)]
+                support = np.concatenate([rng.choice(rows, 5, replace=False) for rows in both])
+                query = np.setdiff1d(np.concatenate(both), support)
+                raw = by_prototypes(h)(support, held[support, task], query)
+                scores.append(float(balanced_accuracy_score(held[query, task], raw > 0)))
+            right[name].append(float(np.mean(scores)))
+    gain = [a - b for a, b in zip(right["learned"], right["random"], strict=True)]
+    effect("balanced accuracy above random weights'", gain, at_least=0.02, beside=right)
 
 
 @pytest.mark.parametrize(("n", "d"), [(6, 11), (30, 4)])

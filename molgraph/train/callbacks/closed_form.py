@@ -22,8 +22,8 @@ from molgraph.train.ridge_probe import RidgeProbe
 class ClosedFormHead(Callback):
     """The base class: the encoder stays, and the last layer of the head is solved for after one pass over the rows.
 
-    One epoch is enough, and is what ``finetune`` makes; the head has one layer (``-s params.head_layers=1``, which
-    ``finetune`` sets too).
+    One epoch is enough, and is what ``finetune`` makes, of a linear head. Of a head with more layers, those before the
+    last stay as they were drawn.
     """
 
     needs_start = True
@@ -51,9 +51,8 @@ class ClosedFormHead(Callback):
         if self.solved or not state.training:
             return objective(network, batch, state)
         if self.rows is None:
-            if not of_rows(network) or len(network.head.layers) > 1:
-                words = f"{self.name} solves for a linear head of rows, and this model has another"
-                raise UnsupportedError(words, hint="-s params.head_layers=1, for targets of rows")
+            if not of_rows(network):
+                raise UnsupportedError(f"{self.name} solves for a head of rows", hint="--callback lp-ft")
             self.rows = self.probe(network.head)
         loss = objective(network, batch, state)
         self.rows.add(batch.y, batch.weights)
@@ -113,6 +112,7 @@ class PrototypeHead(ClosedFormHead):
     """
 
     name = "prototypes"
+    classes_only = True
 
     def __init__(self, *, mahalanobis: Share = 0.0) -> None:
         super().__init__()

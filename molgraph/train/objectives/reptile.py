@@ -72,7 +72,7 @@ class Reptile(MAML):
         queries: Count = 16,
         n_tasks: Count = 4,
     ) -> None:
-        how = {"first_order": True, "shots": shots, "queries": queries, "n_tasks": n_tasks}
+        how: dict[str, Any] = {"first_order": True, "shots": shots, "queries": queries, "n_tasks": n_tasks}
         super().__init__(network, inputs, outputs, inner_rate=inner_rate, inner_steps=inner_steps, **how)
 
     def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
