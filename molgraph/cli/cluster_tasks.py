@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from molgraph.base.printable import count
 from molgraph.cli import options as opt
+
+if TYPE_CHECKING:
+    from molgraph.base.prediction import Prediction
 
 
 def tasks(
@@ -65,9 +68,9 @@ def tasks(
         counts = np.log1p(prints.x[rows].astype(np.float32))
         x = TruncatedSVD(min(64, len(rows) - 1), random_state=seed).fit_transform(counts)
     else:
-        import molgraph
+        from molgraph.api.prediction import embed
 
-        x = molgraph.embed(by, table.take(rows)).value
+        x = cast("Prediction", embed(by, table.take(rows))).value
         rows, x = rows[np.isfinite(x).all(axis=1)], x[np.isfinite(x).all(axis=1)]
     y = cluster_tasks(x, number, clusters=clusters, number=partitions, scaling=scaling, seed=seed)
     columns = {f"task_{i + 1}": pd.array(y[:, i], dtype="Int8") for i in range(number)}
