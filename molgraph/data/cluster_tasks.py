@@ -59,7 +59,9 @@ def cluster_tasks(
     Raises:
         EmptyError: no partition has two clusters of that size.
     """
-    rng, found = generator(seed, "pairs of clusters"), partitions(x, clusters, number, scaling=scaling, seed=seed)
+    rng, found = generator(seed, "pairs of clusters"), np.zeros((0, len(x)), np.int64)
+    if len(x) >= clusters:
+        found = partitions(x, clusters, number, scaling=scaling, seed=seed)
     large = [np.flatnonzero(np.bincount(each, minlength=clusters) >= least) for each in found]
     usable = [i for i, labels in enumerate(large) if len(labels) > 1]
     if not usable:

@@ -30,5 +30,5 @@ def test_an_encoder_of_cluster_tasks_learns_an_assay_in_one_pass(tmp_path: Path)
     assert code == 0 and "by prototypes" in text, text
     code, text = call(tmp_path, "finetune", "proto.mgm", "library.smi", "-t", "y", "-o", "n.mgm")
     assert code != 0, text
-    code, text = call(tmp_path, "data", "tasks", "library.smi", "--clusters", "150", "-o", "none.csv")
+    code, text = call(tmp_path, "data", "tasks", "library.smi", "--clusters", "250", "-o", "none.csv")
     assert code == 3 and "fewer clusters" in text, text
