@@ -54,7 +54,7 @@ VERBS = (
         "data tasks",
         "molgraph.data.cluster_tasks",
         "Hsu et al. 2019, ICLR",
-        "molgraph data tasks dataset:chembl2321810 --clusters 10 --partitions 4 --number 8 -o tasks.csv",
+        "molgraph data tasks dataset:chembl2321810 --clusters 5 --least 5 --number 8 -o tasks.csv",
     ),
     Built(
         SystemCard(

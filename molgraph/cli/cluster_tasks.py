@@ -21,6 +21,7 @@ def tasks(
     number: Annotated[int, opt.option("N", "Tasks.")] = 64,
     clusters: Annotated[int, opt.option("K", "Clusters of a partition.")] = 50,
     partitions: Annotated[int, opt.option("P", "Partitions, each in another metric.")] = 16,
+    least: Annotated[int, opt.option("N", "Members below which a cluster is left out.")] = 20,
     scaling: Annotated[float, opt.option("X", "Spread of the metrics; 0: one partition alone.")] = 1.0,
     seed: Annotated[int, typer.Option(metavar="N")] = 0,
     smiles: opt.Smiles = None,
@@ -55,7 +56,12 @@ def tasks(
     from molgraph.data.read import read_table
     from molgraph.data.standardise import standardise
 
-    for name, value in (("--number", number), ("--clusters", clusters), ("--partitions", partitions)):
+    for name, value in (
+        ("--number", number),
+        ("--clusters", clusters),
+        ("--partitions", partitions),
+        ("--least", least),
+    ):
         opt.check_whole(name, value)
     check_ending(out, ".csv", ".csv.gz")
     opt.check_writable(out, inputs=[data])
@@ -72,7 +78,7 @@ def tasks(
 
         x = cast("Prediction", embed(by, table.take(rows))).value
         rows, x = rows[np.isfinite(x).all(axis=1)], x[np.isfinite(x).all(axis=1)]
-    y = cluster_tasks(x, number, clusters=clusters, number=partitions, scaling=scaling, seed=seed)
+    y = cluster_tasks(x, number, clusters=clusters, number=partitions, least=least, scaling=scaling, seed=seed)
     columns = {f"task_{i + 1}": pd.array(y[:, i], dtype="Int8") for i in range(number)}
     write_csv(out, pd.DataFrame({"smiles": table.smiles[rows], **columns}))
     sizes = np.isfinite(y).sum(axis=0)
