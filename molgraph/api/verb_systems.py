@@ -44,6 +44,20 @@ class Built(NamedTuple):
 VERBS = (
     Built(
         SystemCard(
+            "cactus",
+            left_out="more than two clusters a task; images' encoders, for which fingerprints or any encoder stand",
+            off="--scaling 0",
+            beside=("random weights", "one partition alone"),
+            modules=("molgraph.cli.cluster_tasks",),
+        ),
+        "verb",
+        "data tasks",
+        "molgraph.data.cluster_tasks",
+        "Hsu et al. 2019, ICLR",
+        "molgraph data tasks dataset:chembl2321810 --clusters 5 --least 5 --number 8 -o tasks.csv",
+    ),
+    Built(
+        SystemCard(
             "dvd",
             left_out="the bandit that adapts the weight; batches are chosen, no population of policies is trained",
             off="--diversity 0",

@@ -64,6 +64,12 @@ VERBS = (
     Verb("data curate", DATA, "Merge duplicates, take unreadable rows out; write the rest, and a list why.", "curate"),
     Verb("data split", DATA, "Divide a table into train, valid and test without leaks; write the lists.", "data"),
     Verb("data decoys", DATA, "Choose decoys that simple properties cannot tell from actives.", "decoys"),
+    Verb(
+        "data tasks",
+        DATA,
+        "Make tasks of two classes from molecules without labels, to learn from a few.",
+        "cluster_tasks",
+    ),
     Verb("data reactions", DATA, "Make mapped reactions from a library of molecules by named rules.", "reactions"),
     Verb("data field", DATA, "Compute the electrostatic potential at points around molecules.", "field"),
     Verb("data featurize", DATA, "Build a table's graphs ahead, once, on disk.", "data"),

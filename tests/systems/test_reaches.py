@@ -54,6 +54,7 @@ QUICK = {
     "nearest": "--threads 1",
     "explain": "-n 4",
     "compress": "--seed 0",
+    "data tasks": "",
     "data decoys": "--rounds 6",
     "bench run": "--dry-run --only dataset=freesolv,method=mean",
 }
