@@ -167,6 +167,34 @@ VERBS = (
     ),
     Built(
         SystemCard(
+            "max",
+            left_out="the simulator and the policy that plans a way to what is new: all of a pool is at hand",
+            off="--score random",
+            beside=("a random plate", "the variance of the members"),
+            modules=("molgraph.api.selecting", "molgraph.chem.max_min"),
+        ),
+        "verb",
+        "select",
+        "molgraph.trust.disagreement",
+        "Shyam et al. 2019, ICML",
+        "molgraph select ensemble.mgm dataset:nci --batch 8 -o plate.csv",
+    ),
+    Built(
+        SystemCard(
+            "cf-gps-cf-pe",
+            left_out="the search for a policy, and effects that are not normal: abduction, action and prediction stand",
+            off="--parent-share 0",
+            beside=("the model alone", "the whole error of the analogue added"),
+            modules=("molgraph.train.parents",),
+        ),
+        "option",
+        "--parent",
+        "molgraph.train.analogues",
+        "Buesing et al. 2019, ICLR",
+        "molgraph predict assay.mgm dataset:chembl2321810 --parent measured.csv -o predicted.csv",
+    ),
+    Built(
+        SystemCard(
             "adversarial-filtering",
             left_out="a generator of candidates, the pool's molecules stand for its; the test without the context",
             off="--replace 0",

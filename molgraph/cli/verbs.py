@@ -29,6 +29,7 @@ VERBS = (
     Verb("finetune", TRAIN, "Train a model that starts from a pretrained encoder.", "finetune"),
     Verb("embed", TRAIN, "Write the vector that a model's encoder makes of each row of a file.", "predict"),
     Verb("rank", TRAIN, "List what to make first and what to measure, by a model's predictions.", "rank"),
+    Verb("select", TRAIN, "Choose the next plate to measure, by what an ensemble would learn from it.", "select"),
     Verb("nearest", TRAIN, "Find the molecules of a library that are nearest to a query.", "nearest"),
     Verb(
         "conformers",
