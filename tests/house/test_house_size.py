@@ -27,7 +27,7 @@ CEILINGS = {  # code lines in hundreds: no docstrings, blank lines, comments or 
     "run": 15,
     "api": 19,
     "serve": 13,
-    "cli": 28,
+    "cli": 29,
 }
 
 
