@@ -26,7 +26,7 @@ def shared_effect(
     ``e ~ N(0, s2)`` is each one's. From n measured analogues of mean residual r the effect is inferred (abduction), and
     added to the prediction of the changed molecule (action, prediction): its mean is ``n t2 / (n t2 + s2) r``, and the
     error has the variance ``s2 + t2 s2 / (n t2 + s2)``. With n = 1 the weight is ``t2 / (t2 + s2)``; with ``t2 = 0`` or
-    n = 0 the prediction stays. Buesing et al. 2019, "Woulda, Coulda, Shoulda", ICLR, section 3, for a linear model of
+    n = 0 the prediction stays. Buesing et al. 2019, "Woulda, Coulda, Shoulda", ICLR, for a linear model of
     normal effects.
 
     Args:

@@ -18,7 +18,7 @@ def jensen_shannon(p: np.ndarray) -> np.ndarray:
     """The Jensen-Shannon divergence of members' classes: the entropy of their mean less their mean entropy.
 
     ``JSD = H(1/M sum_i p_i) - 1/M sum_i H(p_i)`` (Shyam, Jaskowski & Gomez 2019, "Model-Based Active Exploration",
-    ICML, equation 5). It is the mutual information of the class and the member: 0 where all members say the same,
+    ICML). It is the mutual information of the class and the member: 0 where all members say the same,
     however unsure each is, and at most ``log M``.
 
     Args:
@@ -40,7 +40,7 @@ def jensen_renyi(mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
     """The Jensen-Renyi divergence of order 2 of members' normal distributions, in closed form.
 
     ``JRD = H_2(1/M sum_i N_i) - 1/M sum_i H_2(N_i)`` with ``H_2(p) = -log int p^2``, where the integral of the product
-    of two normal densities is ``N(mu_i; mu_j, S_i + S_j)`` (Shyam, Jaskowski & Gomez 2019, section 2.4 and appendix).
+    of two normal densities is ``N(mu_i; mu_j, S_i + S_j)`` (Shyam, Jaskowski & Gomez 2019).
     Of members with equal variances it is 0 where their means are equal, and at most ``log M``. Where variances differ
     it can be slightly below 0, as an entropy of order 2 is not concave.
 

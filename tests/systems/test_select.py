@@ -32,7 +32,7 @@ def members(target: Target, values: np.ndarray, spreads: np.ndarray | None = Non
 
 @pytest.mark.system("max", rung="exact")
 def test_divergence_of_classes_is_the_mean_divergence_from_the_mean(off: str) -> None:
-    """Shyam et al. 2019, equation 5, against the mean of KL(p_i || mean); 0 of equal members, at most log M."""
+    """Shyam et al. 2019, against the mean of KL(p_i || mean); 0 of equal members, at most log M."""
     rng, target = np.random.default_rng(0), Target("y", "multiclass", classes=("a", "b", "c"))
     p = rng.dirichlet(np.full(3, 0.5), (5, 200))
     p[:, 0] = p[0, 0]  # members that are equally unsure
