@@ -58,6 +58,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.pretraining import pretrain
     from molgraph.api.ranking import rank
     from molgraph.api.searching import nearest
+    from molgraph.api.selecting import select
     from molgraph.api.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
     from molgraph.api.training import finetune, train
     from molgraph.api.tuning import tune
@@ -113,6 +114,7 @@ __all__ = [
     "rank",
     "read_table",
     "register",
+    "select",
     "serve",
     "study",
     "temperature_sweep",

@@ -4,7 +4,7 @@
 hyper-parameters first; ``pretraining`` pretrains an encoder; ``generating`` trains generators and
 proposes molecules; ``latent_space`` goes between molecules and latent vectors; ``optimising`` searches for better ones;
 ``conforming`` places atoms in space;
-``searching`` finds the nearest molecules of a library;
+``searching`` finds the nearest molecules of a library; ``selecting`` chooses the next ones to measure;
 ``judging`` measures generated ones; ``prediction`` loads, predicts, embeds, scores and verifies model files;
 ``ase`` is a calculator of energies and forces;
 ``explaining`` has older names of
@@ -35,6 +35,7 @@ _HOMES = {
     "molgraph.api.latent_space": ("decode", "encode", "interpolate", "neighbours"),
     "molgraph.api.ranking": ("rank",),
     "molgraph.api.searching": ("nearest",),
+    "molgraph.api.selecting": ("select",),
     "molgraph.api.optimising": ("optimise",),
     "molgraph.api.judging": ("judge_generation", "temperature_sweep"),
     "molgraph.api.sklearn_adapters": ("MoleculeClassifier", "MoleculeRegressor"),

@@ -22,6 +22,7 @@ from molgraph.train.inference import FittedNetworks
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
+from molgraph.train.parents import with_parents
 from molgraph.train.stream import OnError, Streamed, hash_of, predict_stream
 
 __all__ = ["embed", "evaluate", "forces", "load", "predict_file", "verify"]
@@ -63,6 +64,8 @@ def predict_file(
     keep_columns: bool = False,
     coverage: float | None = None,
     plain: bool = False,
+    parent: Any = None,
+    parent_share: float | None = None,
     running: Mapping[str, Any] | None = None,
     engine: str = "local",
     **columns: Any,
@@ -77,6 +80,9 @@ def predict_file(
         keep_columns: write the input's own columns, as they stand there, before the predictions.
         coverage: share of the measured values that intervals should hold; None for the model's own, 0.9.
         plain: values alone, without intervals, grade and nearest training molecule, which take a part of the time.
+        parent: measured molecules with the model's targets, by whose errors the numbers of their analogues are
+            corrected (``molgraph.train.parents``); None for none.
+        parent_share: the weight of one of them, 0 to 1; None to estimate it.
         running: ``device`` (the CPU if not given), ``threads`` (all) or ``precision`` (the training's).
         engine: ``local``, or ``ray`` for the processes of a Ray cluster, on one thread each if none are given; with the
             same ``threads`` the bytes are the same, and either goes on where the other was killed.
@@ -91,6 +97,12 @@ def predict_file(
             raise ConflictError("values alone have no coverage", hint="leave out --coverage, or --plain")
         loaded = loaded.with_coverage(coverage)
         hashed = hashed and f"{hashed} coverage {coverage}"
+    if parent is not None:
+        loaded = with_parents(loaded, parent, parent_share)
+        file = isinstance(parent, str | os.PathLike) and os.path.isfile(parent)
+        hashed = f"{hashed} parent {hash_of(parent)} {parent_share}" if hashed and file else ""
+    elif parent_share is not None:
+        raise MissingOptionError("the share is of measured analogues", hint="add --parent measured.csv")
     how: dict[str, Any] = {"on_error": on_error, "keep_columns": keep_columns, "engine": engine}
     return _stream(loaded, data, out, hashed, running or {}, columns, **how)
 

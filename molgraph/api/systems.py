@@ -13,8 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from molgraph.api.built_system import Built
 from molgraph.api.catalogue import command_of
-from molgraph.api.verb_systems import VERBS, Built
+from molgraph.api.verb_systems import VERBS
 from molgraph.base import registry
 from molgraph.base.registry import Entry
 from molgraph.base.resources import shipped_dir

@@ -2,46 +2,25 @@
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple
-
+from molgraph.api.built_system import Built
 from molgraph.base.systems import SystemCard
-
-
-class Built(NamedTuple):
-    """One implementation of a system: its card, and the registered thing, verb or option that is it."""
-
-    card: SystemCard
-    kind: str
-    name: str
-    module: str
-    paper: str
-    command: str
-
-    @property
-    def place(self) -> str:
-        """Its file in the repository."""
-        return f"{self.module.replace('.', '/')}.py"
-
-    def without(self) -> str:
-        """The command with the mechanism taken out; empty where the card says no way.
-
-        Example:
-            >>> next(each for each in VERBS if each.name == "--diversity").without()
-            'molgraph optimise jtvae-zinc --oracle qed --search bayes -o best.csv --diversity 0'
-        """
-        if not self.card.off.startswith("-"):
-            own = rf"(?<=[ =])({re.escape(self.name)}|'{re.escape(self.name)}\([^']*\)')(?= |$)"  # with its settings
-            return self.card.off and re.sub(own, lambda _: self.card.off, self.command)
-        kept, options = self.command, re.findall(r"(-\S+) ([^\s=]+)(\S*)", self.card.off)
-        for flag, first, rest in options:  # an option takes the place of the one that it contradicts
-            same = rf"{flag} {re.escape(first)}=\S+" if rest else rf"{flag} [^\s=]+(?= |$)"
-            kept = re.sub(rf" {same}", "", kept)
-        return f"{kept} {self.card.off}"
-
 
 #: systems that are a verb, an option of one or a recipe
 VERBS = (
+    Built(
+        SystemCard(
+            "cactus",
+            left_out="more than two clusters a task; images' encoders, for which fingerprints or any encoder stand",
+            off="--scaling 0",
+            beside=("random weights", "one partition alone"),
+            modules=("molgraph.cli.cluster_tasks",),
+        ),
+        "verb",
+        "data tasks",
+        "molgraph.data.cluster_tasks",
+        "Hsu et al. 2019, ICLR",
+        "molgraph data tasks dataset:chembl2321810 --clusters 5 --least 5 --number 8 -o tasks.csv",
+    ),
     Built(
         SystemCard(
             "dvd",
@@ -150,6 +129,34 @@ VERBS = (
         "Mirowski et al. 2018, NeurIPS",
         "molgraph train dataset:chembl2321810 -m linear -s params.features=vectors "
         "--descriptors 'landmarks(library.smi,32)'",
+    ),
+    Built(
+        SystemCard(
+            "max",
+            left_out="the simulator and the policy that plans a way to what is new: all of a pool is at hand",
+            off="--score random",
+            beside=("a random plate", "the variance of the members"),
+            modules=("molgraph.api.selecting", "molgraph.chem.max_min"),
+        ),
+        "verb",
+        "select",
+        "molgraph.trust.disagreement",
+        "Shyam et al. 2019, ICML",
+        "molgraph select ensemble.mgm dataset:nci --batch 8 -o plate.csv",
+    ),
+    Built(
+        SystemCard(
+            "cf-gps-cf-pe",
+            left_out="the search for a policy, and effects that are not normal: abduction, action and prediction stand",
+            off="--parent-share 0",
+            beside=("the model alone", "the whole error of the analogue added"),
+            modules=("molgraph.train.parents",),
+        ),
+        "option",
+        "--parent",
+        "molgraph.train.analogues",
+        "Buesing et al. 2019, ICLR",
+        "molgraph predict assay.mgm dataset:chembl2321810 --parent measured.csv -o predicted.csv",
     ),
     Built(
         SystemCard(

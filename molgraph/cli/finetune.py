@@ -30,11 +30,13 @@ def finetune(
     """Train a model that starts from a pretrained encoder.
 
     This is `molgraph train --init ENCODER`: the model is the encoder's, with
-    its parameters and weights, and a new head. The head is learnt alone
-    first, by ridge regression, then all weights are; what is kept is the mean
-    of the weights before and after (--callback 'lp-ft(share=0.05, probe=auto,
-    mix=0.5)', the default for an encoder). Others are in `molgraph models
-    --kind callback`, and --callback none trains all at once.
+    its parameters and weights, and a new head, or the file's where that learnt
+    the same targets. The head is learnt alone first, by ridge regression, then
+    all weights are; what is kept is the mean of the weights before and after
+    (--callback 'lp-ft(share=0.05, probe=auto, mix=0.5)', the default for an
+    encoder). After `pretrain --objective prototypes` or `ridge` the head is set
+    in one pass over the rows. Others are in `molgraph models --kind callback`,
+    and --callback none trains all at once.
     Beside it a random forest is trained and, of fewer than 2,000 rows, the
     same model from scratch (--compare): a sentence says whether the start
     paid. A pretrained encoder often needs a smaller step size than one with

@@ -35,9 +35,10 @@ def pretrain(
     Objectives (molgraph models --kind objective): descriptors learns what RDKit
     computes, contrast matches two views of a molecule, masked-atoms hides atoms
     and predicts their elements, infograph matches atoms with their molecule,
-    grover predicts contexts and functional groups; maml takes each target, such
-    as an assay, as a task, and learns an encoder and a head that adapt to a new
-    one in a few steps. A random twentieth of the rows picks the best epoch. A
+    grover predicts contexts and functional groups. Of targets that are tasks,
+    such as assays (-t 'SR-*'), prototypes and ridge learn states from which a
+    few molecules of a new assay tell the others; maml and reptile learn weights
+    from which a few steps lead to a new one. A random twentieth of the rows picks the best epoch. A
     run that was stopped goes on when the same command is given again; meanwhile
     OUT.work/early.mgm is the encoder so far.
 

@@ -29,6 +29,7 @@ VERBS = (
     Verb("finetune", TRAIN, "Train a model that starts from a pretrained encoder.", "finetune"),
     Verb("embed", TRAIN, "Write the vector that a model's encoder makes of each row of a file.", "predict"),
     Verb("rank", TRAIN, "List what to make first and what to measure, by a model's predictions.", "rank"),
+    Verb("select", TRAIN, "Choose the next plate to measure, by what an ensemble would learn from it.", "select"),
     Verb("nearest", TRAIN, "Find the molecules of a library that are nearest to a query.", "nearest"),
     Verb(
         "conformers",
@@ -64,6 +65,12 @@ VERBS = (
     Verb("data curate", DATA, "Merge duplicates, take unreadable rows out; write the rest, and a list why.", "curate"),
     Verb("data split", DATA, "Divide a table into train, valid and test without leaks; write the lists.", "data"),
     Verb("data decoys", DATA, "Choose decoys that simple properties cannot tell from actives.", "decoys"),
+    Verb(
+        "data tasks",
+        DATA,
+        "Make tasks of two classes from molecules without labels, to learn from a few.",
+        "cluster_tasks",
+    ),
     Verb("data reactions", DATA, "Make mapped reactions from a library of molecules by named rules.", "reactions"),
     Verb("data field", DATA, "Compute the electrostatic potential at points around molecules.", "field"),
     Verb("data featurize", DATA, "Build a table's graphs ahead, once, on disk.", "data"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from molgraph.base.contracts import Generator
@@ -10,6 +12,7 @@ from molgraph.base.recipe_keys import DEFAULTS
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.data.splits import Split
+from molgraph.train.callback import make_callbacks
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_start
@@ -61,12 +64,19 @@ def as_its_start(config: RunConfig) -> RunConfig:
     config = config.with_values("data", standardise=start.standardiser)
     if not isinstance(start.method, GraphMethod):
         return config  # refused where the model is made
-    if "callback" not in training.model_fields_set and training.objective == DEFAULTS.objective:
-        probed = not _knows_values(start)
-        config = config.with_values("training", callback=PROBED if probed else "lp-ft")
-        size = {"head_layers": 1} if probed else {name: start.method.get_params()[name] for name in HEAD}
-        if not {*HEAD} & {*config.model.params}:
-            config = config.with_values("model", params={**config.model.params, **size})
+    if training.objective != DEFAULTS.objective:
+        return config
+    head = dict[str, Any]()
+    if "callback" not in training.model_fields_set:
+        probed, adapts = not _knows_values(start), get("objective", start.method.objective).adapts_by
+        config = config.with_values("training", callback=adapts or (PROBED if probed else "lp-ft"))
+        head = {"head_layers": 1} if probed else {name: start.method.get_params()[name] for name in HEAD}
+    if any(each.solves_head for each in make_callbacks(config.training.callback)):
+        head = {"head_layers": 1}
+        if "epochs" not in training.model_fields_set:
+            config = config.with_values("training", epochs=1)
+    if head and not {*HEAD} & {*config.model.params}:
+        config = config.with_values("model", params={**config.model.params, **head})
     return config
 
 

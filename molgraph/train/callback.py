@@ -46,6 +46,7 @@ class Callback(nn.Module):
     changes_training: bool = True
     needs_layers: bool = False
     classes_only: bool = False
+    solves_head: bool = False
     arrays: tuple[str, ...] = ()
 
     def begin(self, network: Any) -> None:

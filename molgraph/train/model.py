@@ -16,21 +16,19 @@ import pandas as pd
 from molgraph.base.contracts import Generator, Method, Prediction, PredictsGraphs, Target, Trainable
 from molgraph.base.errors import BadValueError, MissingOptionError, UnsupportedError
 from molgraph.base.positions import geometry_of
-from molgraph.data.curves import curve_columns
-from molgraph.data.levels import labelled, level_of
-from molgraph.data.log import log_targets
-from molgraph.data.read import is_named, read_table
+from molgraph.data.levels import labelled
+from molgraph.data.read import read_table
 from molgraph.data.reading.formats import names_file
-from molgraph.data.reading.units import check_units
 from molgraph.data.standardise import as_given, mark_no_molecules, standardise
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate import metrics
 from molgraph.evaluate.class_counts import few_lines
+from molgraph.train.analogues import Analogues
 from molgraph.train.card import ModelCard, scores_html
-from molgraph.train.class_codes import coded
 from molgraph.train.confidence.confidence import Confidence
 from molgraph.train.inputs import named_columns
 from molgraph.train.modelwriter import write_model
+from molgraph.train.parents import read_measured, with_parents
 from molgraph.train.training_molecules import molecule_hashes
 
 logger = logging.getLogger("molgraph")
@@ -64,6 +62,7 @@ class Model:
         self.method, self.targets, self.standardiser = method, tuple(targets), standardiser
         self.feature_names, self.card = tuple(feature_names), card or ModelCard()
         self.trained_on, self.confidence = trained_on, confidence
+        self.analogues: Analogues | None = None
 
     @property
     def name(self) -> str:
@@ -109,11 +108,16 @@ class Model:
         """What it is in words: its name, or ``ensemble of 5 dmpnn``."""
         return self.method.title if self.method.members else self.name
 
-    def predict(self, data: Any, **columns: Any) -> Prediction:
+    def predict(
+        self, data: Any, *, parent: Any = None, parent_share: float | None = None, **columns: Any
+    ) -> Prediction:
         """Predict molecules.
 
         Args:
             data: a list, Series or array of SMILES or RDKit molecules, a frame, a path, or a table.
+            parent: measured molecules with the model's targets, by whose errors the numbers of their analogues are
+                corrected (``molgraph.train.parents``); None for none.
+            parent_share: the weight of one of them, 0 to 1; None to estimate it.
             columns: which columns are which (``smiles="..."``, ``id="..."``), where data has columns; ``decimal`` is
                 ``","`` where descriptors have decimal commas, as in the training if not given.
 
@@ -121,7 +125,8 @@ class Model:
             One row for each row of data, in order; NaN and a reason where a molecule could not be read.
             Its ``to_frame()`` keeps the index of a frame or Series, so that a column of it can be put beside.
         """
-        return self.predict_table(self.read(data, **columns))
+        model = self if parent is None else with_parents(self, parent, parent_share)
+        return model.predict_table(self.read(data, **columns))
 
     def predict_table(self, table: Table) -> Prediction:
         """Predict the rows of a table as it was read; the standardiser is applied here.
@@ -136,6 +141,8 @@ class Model:
         prediction = method.predict(clean)
         if self.confidence is not None:
             prediction = self.confidence.extend(prediction, clean, refuse=not all_rows)
+        if self.analogues is not None:
+            prediction = self.analogues.correct(prediction, clean)
         prediction = as_given(prediction, table, clean, self.standardiser)
         return replace(prediction, index=table.index)
 
@@ -160,21 +167,7 @@ class Model:
                 (``decimal``, ``qualifiers``, ``unit``, ``log``), where it is otherwise than in the training.
         """
         self.check_predicts()
-        said = self._said()
-        reading = {name: said[name] for name in ("decimal", "qualifiers", "unit", "log") if said.get(name)} | columns
-        if isinstance(data, str) and is_named(data):  # values that are read already
-            reading = columns | {name: value for name, value in reading.items() if name == "log"}
-        if isinstance(data, Table):
-            table = log_targets(data) if reading.get("log") else data
-        else:  # read as the model's own targets, so that classes keep their order and kinds are not guessed again
-            table = self.read(data, **(curve_columns(said) or {"targets": self.targets}), **reading)
-        if columns.get("unit") != "none":
-            check_units(table.units, self.card.units)
-        if (level := level_of(self.targets)) != "row":
-            logger.info("scores count %ss: all those of all rows, each alike", level)
-        for note in table.notes:
-            logger.info(note)
-        table = coded(table.with_targets([t.name for t in self.targets]), self.targets)
+        table = read_measured(self, data, **columns)
         prediction = self._predict(table, all_rows=True)  # what was measured is scored, as in the training
         for note in (notes := list(filter(None, [self._seen_words(table)]))):
             logger.warning(note)
@@ -232,7 +225,9 @@ class Model:
         """
         columns: dict[str, Any] = {"features": self.feature_names}
         if self.feature_names:
-            columns |= {name: self._said()[name] for name in ("decimal", "gaps") if self._said().get(name)}
+            columns |= {
+                name: self.table_settings()[name] for name in ("decimal", "gaps") if self.table_settings().get(name)
+            }
         return {**columns, **(given or {}), **named_columns(self.columns_read, given or {})}
 
     @property
@@ -241,10 +236,10 @@ class Model:
         inputs = self.method.graph_inputs() if isinstance(self.method, PredictsGraphs) else ()
         return [(each.kind, each.column) for each in inputs] or [("molecule", "smiles")]
 
-    def _said(self) -> Mapping[str, Any]:
+    def table_settings(self) -> Mapping[str, Any]:
         """What the training's recipe says of its table."""
-        said = self.card.recipe.get("data", {})
-        return said if isinstance(said, Mapping) else {}
+        settings = self.card.recipe.get("data", {})
+        return settings if isinstance(settings, Mapping) else {}
 
     def with_note(self, note: str) -> Model:
         """The same model, with one more note on its card."""

@@ -91,7 +91,7 @@ class Objective(nn.Module):
     labels of rows and is made from their ``Outputs``; one that is not pretrains an encoder and is made from
     ``(network, inputs)``, with ``outputs`` as well where ``tasks`` says that the targets of rows are its tasks.
     ``trains_head``: whether its tasks have a head, which a model that starts from the file has too; ``classes_only``:
-    whether they are classes.
+    whether they are classes. ``adapts_by``: the callback by which a model that starts from the file learns a new task.
     ``helped``: it learns the first target beside helpers, and is made from ``(network, inputs, outputs)``.
     ``semi_supervised``: it learns from rows without labels too, is made from ``(network, inputs, outputs)``, and each
     batch of training has as many of them as rows with labels, after these. Its hyper-parameters are keyword arguments
@@ -115,6 +115,7 @@ class Objective(nn.Module):
     tasks: bool = False
     trains_head: bool = True
     classes_only: bool = False
+    adapts_by: str | None = None
     helped: bool = False
     semi_supervised: bool = False
     episodes: Episodes | None = None

@@ -59,6 +59,8 @@ def predict_made(model: Model, table: Table, clean: Table, graphs: tuple[CachedG
     prediction = model.method.predict_graphs(clean, graphs)  # type: ignore[attr-defined]
     if model.confidence is not None:
         prediction = model.confidence.extend(prediction, clean)
+    if model.analogues is not None:
+        prediction = model.analogues.correct(prediction, clean)
     return as_given(prediction, table, clean, model.standardiser)
 
 

@@ -148,10 +148,14 @@ class Wrapper(Method):
         shared = self._shared()
         return shared[0].graph_inputs() if shared else ()
 
-    def _combined(self, table: Table, graphs: Sequence[CachedGraphs] | None) -> Prediction:
+    def predict_members(self, table: Table, graphs: Sequence[CachedGraphs] | None = None) -> list[Prediction]:
+        """The prediction of each method that is wrapped; they share graphs and batches where they can."""
         if shared := self._shared():
-            return self.combine(predict_networks([m.ready() for m in shared], table, graphs, **shared[0].running()))
-        return self.combine([m.predict(table) for m in self._ready()])
+            return predict_networks([m.ready() for m in shared], table, graphs, **shared[0].running())
+        return [m.predict(table) for m in self._ready()]
+
+    def _combined(self, table: Table, graphs: Sequence[CachedGraphs] | None) -> Prediction:
+        return self.combine(self.predict_members(table, graphs))
 
     def _shared(self) -> list[GraphMethod]:
         """The parts where all are graph methods that read the same graphs and descriptors, and so share batches."""

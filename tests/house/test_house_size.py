@@ -16,7 +16,7 @@ CEILINGS = {  # code lines in hundreds: no docstrings, blank lines, comments or 
     "nn": 54,
     "models": 27,
     "evaluate": 64,
-    "train": 79,
+    "train": 84,
     "trust": 11,
     "explain": 17,
     "study": 12,
@@ -25,9 +25,9 @@ CEILINGS = {  # code lines in hundreds: no docstrings, blank lines, comments or 
     "compress": 8,
     "auxiliary": 51,
     "run": 15,
-    "api": 18,
+    "api": 19,
     "serve": 13,
-    "cli": 28,
+    "cli": 29,
 }
 
 

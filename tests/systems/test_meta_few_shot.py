@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ from molgraph.train.engine import Fit, Learner, TrainingConfig
 from molgraph.train.episodes import Episodes
 from molgraph.train.objective import StepState
 from molgraph.train.objectives.maml import MAML
+from molgraph.train.objectives.reptile import Reptile
 from molgraph.train.outputs import Outputs
 from molgraph.train.runtime import make_fabric
 from tests.systems.effect import Effect
@@ -75,21 +77,29 @@ def sinusoids(rng: np.random.Generator, tasks: int, points: int) -> Batch:
 ASKED = Episodes(4, SHOTS, 100)
 
 
-class SineMAML(MAML):
+class Sines:
+    """Draws sinusoids in the place of rows."""
+
     def __init__(self, *args: Any, **params: Any) -> None:
         super().__init__(*args, **params)
-        self.episodes = None  # type: ignore[assignment] # rows are drawn here
+        self.episodes = None
 
     def corrupt(self, batch: Any, rng: np.random.Generator) -> Any:
         return divided(ASKED, sinusoids(rng, 4, 2 * SHOTS), rng)  # type: ignore[arg-type]
 
 
-def learned(n_steps: int, seed: int, **params: Any) -> Wave:
+class SineMAML(Sines, MAML): ...
+
+
+class SineReptile(Sines, Reptile): ...
+
+
+def learned(n_steps: int, seed: int, make: Any = SineMAML, rate: float = 1e-2, **params: Any) -> Wave:
     """A network that was trained for so many steps; no inner step is joint training."""
     torch.manual_seed(seed)
     network = Wave()
-    objective = SineMAML(network, (), ONE, **params)  # type: ignore[arg-type]
-    how = GradientDescent(epochs=1, batch_size=1, learning_rate=1e-2, warmup_epochs=0.0, patience=None)
+    objective = make(network, (), ONE, **params)
+    how = GradientDescent(epochs=1, batch_size=1, learning_rate=rate, warmup_epochs=0.0, patience=None)
     plan = TrainingConfig(how, seed=seed, checkpoint_seconds=1e9, folder=None, prints={})
     found = Fit(Steps(n_steps), None, plan)(make_fabric("cpu", "float32"), Learner(network, objective))  # type: ignore[arg-type]
     network.load_state_dict(found.weights)
@@ -158,4 +168,41 @@ def test_five_steps_on_ten_points_go_further_than_from_joint_training(off: str, 
     first = [] if off else [error(seed, first_order=True) for seed in seeds]
     shares = [a / b for a, b in zip(own, joint, strict=True)]
     beside = {"joint training, error": joint, "maml, error": own} | ({"first order, error": first} if first else {})
+    effect("squared error of new sinusoids / from joint training", shares, at_most=0.5, beside=beside)
+
+
+@pytest.mark.system("reptile", rung="exact")
+def test_one_step_is_joint_training_and_several_lead_where_plain_descent_does(off: str) -> None:
+    """The gradient of one inner step is that of the support's loss; of three, the way of three steps of SGD."""
+    plain, network, batch = tiny(inner_rate=0.1, shots=4)
+    for steps in (1, 3):
+        objective = Reptile(network, (), ONE, inner_rate=0.1, inner_steps=1 if off else steps)  # type: ignore[arg-type]
+        moved = torch.zeros(sum(p.numel() for p in network.parameters()), dtype=torch.float64)
+        for task in range(3):
+            twin = deepcopy(network)
+            descent = torch.optim.SGD(twin.parameters(), 0.1)
+            for step in range(steps):
+                descent.zero_grad()
+                plain.loss(twin, dict(twin.named_parameters()), batch, task, step % 2).backward()
+                descent.step()
+            pairs = zip(network.parameters(), twin.parameters(), strict=True)
+            moved += torch.cat([((a - b) / 0.1).flatten() for a, b in pairs]).detach()
+        torch.testing.assert_close(gradient(objective, network, batch), moved, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.system("reptile", rung="works")
+def test_reptile_goes_further_than_joint_training_too(off: str, effect: Effect) -> None:
+    """Nichol et al. 2018, section 4: sinusoids, of which joint training learns the mean alone."""
+
+    def error(seed: int, **params: Any) -> float:
+        network = learned(1000, seed, **params)
+        return min(fine_tuned(network, rate) for rate in (0.01, 0.02))
+
+    seeds = range(3)
+    how: dict[str, Any] = {"make": SineReptile, "inner_rate": 0.02}
+    joint = [error(seed, inner_steps=1, **how) for seed in seeds]
+    own = joint if off else [error(seed, inner_steps=5, **how) for seed in seeds]
+    maml = [] if off else [error(seed, inner_rate=0.02) for seed in seeds]
+    shares = [a / b for a, b in zip(own, joint, strict=True)]
+    beside = {"joint training, error": joint, "reptile, error": own} | ({"maml, error": maml} if maml else {})
     effect("squared error of new sinusoids / from joint training", shares, at_most=0.5, beside=beside)

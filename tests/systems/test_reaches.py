@@ -29,6 +29,7 @@ from molgraph.generate.language import LanguageGenerator
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
+from molgraph.trust.ensemble import Ensemble
 from tests.systems.test_space_complexes import toys
 from tests.tiny import SMALL, curve_points, series
 
@@ -52,8 +53,11 @@ QUICK = {
     "morph": "--steps 4",
     "embed": "--threads 1",
     "nearest": "--threads 1",
+    "select": "--seed 0",
+    "predict": "--threads 1",
     "explain": "-n 4",
     "compress": "--seed 0",
+    "data tasks": "",
     "data decoys": "--rounds 6",
     "bench run": "--dry-run --only dataset=freesolv,method=mean",
 }
@@ -62,7 +66,7 @@ QUICK = {
 def small(words: list[str]) -> list[str]:
     """The options that make the named members small."""
     text, chosen = " ".join(words), {}
-    files = ("finetune", "study", "latent", "morph", "embed", "nearest")
+    files = ("finetune", "study", "latent", "morph", "embed", "nearest", "select", "predict")
     if words[0] in files or "--init" in words:  # of a file that is small
         return []
     named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-m", "--model")]
@@ -124,6 +128,9 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     encoder = molgraph.pretrain(few, model="dmpnn", params={"d_hidden": 8}, epochs=1, threads=1)
     encoder.save(folder / "encoder.mgm")
     Model(GraphMethod(**{**SMALL, "head_dropout": 0.3}).fit(few), targets=few.targets).save(folder / "assay.mgm")
+    forests = Ensemble("random_forest", n=3, params={"n_estimators": 5, "n_bits": 256}, threads=1).fit(few)
+    Model(forests, targets=few.targets).save(folder / "ensemble.mgm")
+    pd.DataFrame({"smiles": smiles, "pActivity": y[:, 0] + 0.5}).to_csv(folder / "measured.csv", index=False)
     attentive = {**SMALL, "encoder": "gin", "params": {"d_hidden": 8, "readout": "self_attentive"}}
     Model(GraphMethod(**attentive).fit(few), targets=few.targets).save(folder / "attentive.mgm")
     gps = {**SMALL, "encoder": "graphgps", "params": {"d_hidden": 8, "walk": 4, "depth": 2}}
@@ -157,6 +164,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         name: name
         for name in (
             "assay.mgm",
+            "ensemble.mgm",
+            "measured.csv",
             "attentive.mgm",
             "gin.mgm",
             "gps.mgm",

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import cast, get_args
 
 import numpy as np
@@ -62,6 +63,7 @@ def parse_targets(
     ``order:bond:regression``. In an SD file it may be one of RDKit's property lists, ``atom.dprop.charge``.
     For 1 and 0 a column may hold true and false, t and f, yes and no, y and n, active and inactive, positive and
     negative, pos and neg, or toxic and nontoxic.
+    A name with a star stands for all columns that match it: ``SR-*``, or ``task_*:binary``.
     A ready ``Target`` (with its classes or bounds, as from a model file) may stand for a text.
 
     Args:
@@ -74,6 +76,8 @@ def parse_targets(
     Example:
         >>> [(a.column, a.kind) for a in parse_targets("y, class:multiclass", ["smiles", "y", "class"])]
         [('y', None), ('class', 'multiclass')]
+        >>> [a.column for a in parse_targets("SR-*", ["smiles", "SR-HSE", "NR-AR", "SR-p53"])]
+        ['SR-HSE', 'SR-p53']
     """
     if targets is None:
         return ()
@@ -81,12 +85,22 @@ def parse_targets(
         targets = [targets] if targets in names else [part.strip() for part in targets.split(",") if part.strip()]
     elif isinstance(targets, Target):
         targets = [targets]
+    targets = [one for target in targets for one in _matching(target, names)]
     parsed = tuple(_parse(target, names) for target in targets)
     columns = [target.column for target in parsed]
     for column in columns:
         if columns.count(column) > 1:
             raise AmbiguousColumnError(f"target {column!r} is given twice", hint="name each target once")
     return parsed
+
+
+def _matching(target: str | Target, names: Sequence[str]) -> list[str | Target]:
+    """The columns that a name with a star stands for, with the kind behind it; any other name as it is."""
+    if not isinstance(target, str) or "*" not in target or target in names:
+        return [target]
+    pattern, _, kind = target.partition(":")
+    found: list[str | Target] = [name + (kind and f":{kind}") for name in names if fnmatchcase(name, pattern)]
+    return found or [target]
 
 
 def _parse(target: str | Target, names: Sequence[str]) -> TargetColumn:

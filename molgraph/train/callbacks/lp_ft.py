@@ -83,7 +83,7 @@ class LPFT(Callback):
     def phases(self, network: Any) -> list[Phase]:
         """The head, then everything."""
         if self.probe == "auto":
-            self.probe = "ridge" if _of_rows(network) else "gradient"
+            self.probe = "ridge" if of_rows(network) else "gradient"
             self.share = self.share if self.probe == "ridge" else max(self.share, 0.5)
         still = STILL if self.probe == "ridge" else 1.0
         return [Phase(self.share, new_parameters(network, "lp-ft"), still), Phase(1 - self.share, rate=self.rate)]
@@ -93,7 +93,7 @@ class LPFT(Callback):
         if self.probe == "gradient" or self.solved or not state.training:
             return objective(network, batch, state)
         if self.ridge is None:
-            if not _of_rows(network):
+            if not of_rows(network):
                 raise UnsupportedError("a ridge probe is of a head of rows", hint="lp-ft(probe=gradient)")
             self.ridge = RidgeProbe(network.head)
         loss = objective(network, batch, state)
@@ -122,7 +122,8 @@ class LPFT(Callback):
             value.lerp_(self.get_buffer(_probed(name)).to(value), 1 - self.mix)
 
 
-def _of_rows(network: Any) -> bool:
+def of_rows(network: Any) -> bool:
+    """Whether a network's head is of rows, and ends in a linear layer."""
     return isinstance(network.head, Head) and not network.reads_atoms
 
 
