@@ -37,8 +37,7 @@ class DataSection(Section):
     unlabelled: Annotated[
         Name | None,
         Option(
-            "Rows without labels, for --objective infograph-star, mean-teacher or self-training, beside those of DATA.",
-            "FILE",
+            "Rows without labels beside DATA, for --objective mean-teacher, self-training or infograph-star.", "FILE"
         ),
     ] = None
     targets: Annotated[

@@ -32,7 +32,7 @@ LEAST = 1e-8  # mean loss of pseudo-labels, below which they count no more
     systems=(
         SystemCard(
             "self-training",
-            left_out="images and their augmentations (views stand in their place); a teacher larger than the student",
+            left_out="images and their augmentations (views stand in their place); a student with fresh weights",
             off="-s params.objective.threshold=2",
             beside=("labels alone", "shuffled pseudo-labels"),
         ),
@@ -43,15 +43,15 @@ class SelfTraining(Objective):
     """Self-training with normalised losses; the network is the student, the teacher is the objective's own.
 
     Zoph et al. 2020, "Rethinking Pre-training and Self-training", section 3 and appendix: the teacher learns the
-    labels alone over the share ``teacher`` of the steps, then it is frozen. The student begins only then, with weights
-    of its own, and minimises
+    labels alone over the share ``teacher`` of the steps, then it is frozen. The student begins with its weights and
+    minimises
     ``1 / (1 + alpha) (L_h + alpha mean(L_h) / mean(L_p) L_p)``, where L_h is the mean loss of labels, L_p that of
     pseudo-labels, alpha is ``weight``, and the means run over the steps. A batch without pseudo-labels gives L_h.
     Classes are pseudo-labels where the likeliest has a probability of ``threshold`` or more. Values are where the
     teacher's variance is at most ``1 - threshold`` of the labels'; all values where the head gives no deviation.
 
-    Use it where few rows have labels and many like them have none. Known limits: the schedule of the learning rate is
-    one for both, so that the student begins when the rate has begun to fall; the errors of a poor teacher are learnt.
+    Use it where few rows have labels and many like them have none. Known limits: the errors of a poor teacher are
+    learnt.
 
     Args:
         network: the student.
@@ -71,6 +71,7 @@ class SelfTraining(Objective):
 
     mean_labels: Tensor
     mean_pseudo: Tensor
+    steps: Tensor
 
     def __init__(
         self,
@@ -122,6 +123,12 @@ class SelfTraining(Objective):
                 parts["pseudo"] = alpha / (1 + alpha) * ratio * pseudo * count
                 total = total / (1 + alpha) + parts["pseudo"]
         return Loss(total, count, parts).with_penalties(penalties, self.supervised.penalties)
+
+    @torch.no_grad()
+    def after_step(self, network: Any, state: StepState) -> None:
+        """Hand the weights over when the teacher is done."""
+        if self.teaching(state) and not self.teaching(state._replace(step=state.step + 1)):
+            network.load_state_dict(self.teacher.state_dict())
 
     @torch.no_grad()
     def pseudo_labels(self, batch: Sample) -> tuple[Tensor, Tensor]:
