@@ -165,7 +165,9 @@ def segment_max(pairs: Pairs, relation: Relation) -> Targets:
 
 def _largest(pairs: Float[Tensor, "p d"], target: Int[Tensor, " p"], n: int) -> Float[Tensor, "n d"]:
     index = target[:, None].expand_as(pairs)
-    return pairs.new_zeros(n, pairs.shape[1]).scatter_reduce(0, index, pairs, "amax", include_self=False)
+    start = pairs.new_full((n, pairs.shape[1]), -torch.inf)  # a 0 here would take a share of the gradient of a 0
+    largest = start.scatter_reduce(0, index, pairs, "amax", include_self=False)
+    return torch.where(largest == -torch.inf, torch.zeros_like(largest), largest)
 
 
 class _Largest(torch.autograd.Function):

@@ -75,7 +75,8 @@ def as_its_start(config: RunConfig) -> RunConfig:
         head = {"head_layers": 1}
         if "epochs" not in training.model_fields_set:
             config = config.with_values("training", epochs=1)
-    if head and not {*HEAD} & {*config.model.params}:
+    named = {"head", "head_layers"} if "head" not in head else {*HEAD}
+    if head and not named & {*config.model.params}:
         config = config.with_values("model", params={**config.model.params, **head})
     return config
 

@@ -94,7 +94,8 @@ class TestEveryBottleneck:
 
     def test_the_first_samples_do_not_depend_on_how_many(self, name: str) -> None:
         made = build(name)
-        assert made.sample(7, 3).shape == (7, D) and made.sample(7, 3)[:4].equal(made.sample(4, 3))
+        assert made.sample(7, 3).shape == (7, D)
+        torch.testing.assert_close(made.sample(7, 3)[:4], made.sample(4, 3))  # products of other sizes round otherwise
         assert not made.sample(7, 3).equal(made.sample(7, 4)) and len(made.sample(0, 3)) == 0
 
     def test_trains_and_is_stored_in_a_generator(self, name: str) -> None:
