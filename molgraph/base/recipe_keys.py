@@ -43,8 +43,8 @@ class DataSection(Section):
     targets: Annotated[
         Names | None,
         Option(
-            "To learn; again for several, or 'SR-*' for all that match. NAME:multiclass, :binary or :regression is its "
-            "kind; NAME:atom or NAME:bond has lists of values, [0.1, null, -0.2]; NAME:curve are responses of points.",
+            "To learn; again, or 'SR-*', for several. NAME:multiclass, NAME:binary or NAME:regression says its kind; "
+            "NAME:atom or NAME:bond has lists, [0.1, null, -0.2]; NAME:curve are responses, a row a point.",
             Column,
             ("--target", "-t"),
         ),
