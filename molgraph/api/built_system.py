@@ -1,4 +1,4 @@
-"""Define ``Built``: one implementation of a published method, a registered part, a verb or an option."""
+"""Define ``Built``: a record of where a published method is implemented (registered part, verb or option)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pick fingerprints that are unlike each other, one after another."""
+"""Pick a diverse subset of fingerprints by the greedy max-min Tanimoto distance."""
 
 from __future__ import annotations
 

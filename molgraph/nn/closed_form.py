@@ -1,4 +1,4 @@
-"""Solve for a linear head without gradient: class prototypes and ridge regression, both differentiable."""
+"""Compute the weights of a linear layer in closed form: class prototypes and ridge regression, differentiable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Correct the predictions of molecules by the errors on their nearest measured analogues."""
+"""Correct predicted values by the model's residuals on the nearest measured molecules (Tanimoto similarity)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fine-tune without gradient: the head is solved for once, by ridge regression or class prototypes."""
+"""Callbacks ``ridge`` and ``prototypes``: fit the linear head in closed form on a frozen pretrained encoder."""
 
 from __future__ import annotations
 

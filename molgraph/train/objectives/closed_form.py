@@ -1,4 +1,4 @@
-"""Define ``ClosedForm``, the base class of episodic objectives whose head is solved for on each support."""
+"""Base class of few-shot objectives that fit a linear head in closed form on each task's support set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prototypical networks: learn states in which the mean of a few molecules of a class tells the class of others."""
+"""Prototypical networks (few-shot learning): classify molecules by the distance to the mean embedding of a class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reptile: move weights towards those that several steps of gradient descent on one task reach."""
+"""Reptile: first-order meta-learning, towards the weights that several gradient steps on one task reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ridge objective: learn states from which ridge regression on a few molecules predicts the others of an assay."""
+"""Few-shot ridge regression: train an encoder through the ridge regression of each task's support set."""
 
 from __future__ import annotations
 

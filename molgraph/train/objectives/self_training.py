@@ -1,4 +1,4 @@
-"""Self-training: a teacher fitted to the labels first, whose confident predictions a student learns as labels."""
+"""Self-training: train a teacher on labels, then a student on labels and the teacher's confident pseudo-labels."""
 
 from __future__ import annotations
 
