@@ -11,12 +11,12 @@ import numpy as np
 from molgraph.auxiliary.peers.groups import PeerMethod
 from molgraph.auxiliary.tabular import TabularMethod
 from molgraph.base.contracts import Trainable
-from molgraph.base.errors import ConflictError, MissingOptionError
+from molgraph.base.errors import ConflictError, MissingColumnError, MissingOptionError
 from molgraph.base.positions import MakesGeometry
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
+from molgraph.data.curate import curate
 from molgraph.data.curves import curve_of
-from molgraph.data.editions import curate
 from molgraph.data.labels import check_targets
 from molgraph.data.levels import level_of
 from molgraph.data.limits import limits_as_values, refuse_limits, without_limits
@@ -28,6 +28,7 @@ from molgraph.data.reading.units import check_units
 from molgraph.data.replicates import find_replicates
 from molgraph.data.table import Table
 from molgraph.run.config import check_config, split_file, split_name
+from molgraph.run.start import start_of
 from molgraph.run.target_notes import describe_targets, range_notes
 from molgraph.train.array_labels import arrays_of, kinds_beside
 from molgraph.train.atom_targets import check_level
@@ -49,7 +50,7 @@ def read_rows(data: Any, config: RunConfig, learner: Trainable) -> Table:
         table = data if section.targets is None else data.with_targets(list(section.targets))
         table = chosen_columns(_with_limits(table, config), config)
     else:
-        table = read_columns(data, config, section.targets, split=section.split_column)
+        table = _read_named(data, config)
     check_reads(learner, table)
     check_targets(table)  # before the split, which says no more than that a part is empty
     if isinstance(data, Table) and section.log:
@@ -60,6 +61,22 @@ def read_rows(data: Any, config: RunConfig, learner: Trainable) -> Table:
         logger.info(note)
     logger.info("learning %s", describe_targets(table, section.targets or ()))
     return table
+
+
+def _read_named(data: Any, config: RunConfig) -> Table:
+    """The table with the targets that are named, or, where none is, with those of the file that the training starts
+    from, as far as the table has them all."""
+    section, start = config.data, start_of(config) if config.data.targets is None else None
+    if start is not None and start.targets:
+        columns = [target.name for target in start.targets]
+        try:
+            table = read_columns(data, config, columns, split=section.split_column)
+        except MissingColumnError:  # other labels than the file's: they have to be named
+            logger.debug("%s has not all targets of %s: %s", data, config.model.init, ", ".join(columns))
+        else:
+            logger.info("the targets of %s: %s", config.model.init, ", ".join(columns)[:200])
+            return table
+    return read_columns(data, config, section.targets, split=section.split_column)
 
 
 def read_test(data: Any, config: RunConfig, table: Table) -> Table:

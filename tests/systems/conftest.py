@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from molgraph.api.built_system import Built
 from molgraph.api.systems import Check, built, read_checks, source_of
 from molgraph.base.systems import table
 from tests.nn.conftest import random_batch  # noqa: F401 - a fixture of exact checks
@@ -26,7 +27,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 RUNGS = ("reaches", "exact", "works")
 LIMIT = 120  # CPU seconds of a check of the third rung
-SHARE = 10  # of the third rung, one in so many runs with the slow tests
+SHARE = 10  # of the first and the third rung, one in so many runs with the slow tests
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -57,7 +58,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """All checks are slow; of the third rung a tenth runs, another one of each commit, unless results are asked for."""
+    """All checks are slow. Of the first rung those run whose code has changed since their results were kept.
+
+    Of the others and of the third rung a tenth runs, another one of each commit; all where results are asked for.
+    """
+    changed = _changed()
     asked = [each for each in config.getoption("system", "").split(",") if each]
     wave, all_rungs, turn = config.getoption("wave", ""), config.getoption("results", ""), _turn()
     kept, left = [], []
@@ -73,7 +78,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         words = [item.originalname.removeprefix("test_")]  # type: ignore[attr-defined]
         words += [str(value) for value in params.values()] if rung == "works" else []  # each has its own figures
         item.user_properties.append(("system", (name, rung, " ".join(words))))
-        due = bool(all_rungs or asked) or rung != "works" or _number(name) % SHARE == turn
+        due = bool(all_rungs or asked) or rung == "exact" or _number(name) % SHARE == turn
+        due |= rung == "reaches" and name in changed
         here = (not asked or name in asked) and (not wave or (name in table() and table()[name].wave == wave))
         (kept if due and here else left).append(item)
     if left:
@@ -90,6 +96,15 @@ def _commit() -> str:
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     return done.stdout.strip()
+
+
+def _changed() -> set[str]:
+    """Systems whose first rung has not passed with the code as it is."""
+    parts: dict[str, list[Built]] = {}
+    for part in built():
+        parts.setdefault(part.card.id, []).append(part)
+    kept = {(row.system, row.source) for row in read_checks() if row.rung == "reaches" and row.outcome == "passed"}
+    return {name for name, here in parts.items() if (name, source_of(here)) not in kept}
 
 
 def _turn() -> int:
