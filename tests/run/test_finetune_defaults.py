@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import molgraph
-from molgraph.base.errors import ConflictError, UnsupportedError
+from molgraph.base.errors import ConflictError, LabelError, UnsupportedError
 from tests.tiny import series
 
 
@@ -40,3 +40,13 @@ def test_it_learns_the_head_first_and_says_whether_the_start_paid(tmp_path: Path
     with pytest.raises(UnsupportedError, match="layers"):
         molgraph.finetune(encoder, series(60), callback="scalar-mix", baseline=False, **how)
     assert "from scratch, to see whether the start pays" in caplog.text
+
+
+def test_it_learns_the_targets_of_its_file_where_the_table_has_them(tmp_path: Path) -> None:
+    frame = series(40).to_frame()[["smiles", "pActivity"]].assign(weight=1.5)
+    how: dict[str, Any] = {"epochs": 1, "threads": 1, "split": "random", "baseline": False, "compare": False}
+    first = molgraph.train(frame, targets=["pActivity"], params={"d_hidden": 8, "head_width": 8}, **how)
+    file = first.save(tmp_path / "first.mgm")
+    assert [target.name for target in molgraph.finetune(file, frame, **how).model.targets] == ["pActivity"]
+    with pytest.raises(LabelError, match="no target was named"):
+        molgraph.finetune(file, frame.rename(columns={"pActivity": "other"}), **how)
