@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import torch
 from jaxtyping import Float
@@ -17,6 +17,7 @@ from molgraph.nn.sequence import Mask, SequenceLayers, padded
 
 Kernel = Annotated[int, Range(1, 512)]
 Heads = Annotated[int, Range(1, 64)]
+Tokens: TypeAlias = Float[Tensor, "n k1 inner"]  # the last k - 1 of each sequence
 
 
 class KernelConvolution(nn.Module):
@@ -54,8 +55,11 @@ class KernelConvolution(nn.Module):
         before = x.new_zeros(len(x), self.k - 1, x.shape[2]) if before is None else before
         wide = torch.cat([before, x], dim=1)
         kernels = F.dropout(self.kernels(x), self.dropout, self.training)
-        windows = wide.unfold(1, self.k, 1).unflatten(2, (self.heads, -1))  # [n, t, heads, channels, k]
-        return (windows @ kernels.unsqueeze(4)).flatten(2), wide[:, x.shape[1] :]
+        heads, t = wide.unflatten(2, (self.heads, -1)), x.shape[1]  # [n, k - 1 + t, heads, channels]
+        total = torch.zeros_like(heads[:, :t])
+        for j in range(self.k):
+            total = total + kernels[..., j : j + 1] * heads[:, j : j + t]
+        return total.flatten(2), wide[:, t:]
 
 
 @register(
@@ -99,8 +103,8 @@ class DynamicConv(SequenceLayers):
         self.mixes = nn.ModuleList(_mix(d, dropout) for _ in range(n_layers))
 
     def forward(
-        self, x: Float[Tensor, "n t d_in"], mask: Mask | None = None, state: Sequence[Tensor] | None = None
-    ) -> tuple[Float[Tensor, "n t d"], list[Tensor]]:
+        self, x: Float[Tensor, "n t d_in"], mask: Mask | None = None, state: Sequence[Tokens] | None = None
+    ) -> tuple[Float[Tensor, "n t d"], list[Tokens]]:
         """float [n, t, d_in] to [n, t, d], and each layer's last k - 1 inputs of its convolution, [n, k - 1, d]."""
         h, after = self.enter(x), []
         layers = zip(self.inputs, self.convolutions, self.outputs, self.mixes, strict=True)
