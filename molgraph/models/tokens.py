@@ -94,9 +94,9 @@ class Tokens(Encoder):
     def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
         """Encode a batch of sequences; with ``rows`` the states of the tokens that are read too."""
         x, mask = embedded_tokens(batch, self.embed, self.max_tokens)
-        states, own = self.sequence.penalised(x, mask)
+        states, token_rows = self.sequence.penalised(x, mask)
         h, counts = states[mask], mask.sum(dim=1)
-        each = torch.arange(len(h), device=h.device)
-        graphs, penalties = self.readout(h, Relation(each, row_offsets(counts), len(h), batch.n_graphs))
+        index = torch.arange(len(h), device=h.device)
+        graphs, penalties = self.readout(h, Relation(index, row_offsets(counts), len(h), batch.n_graphs))
         below = (Rows("token", h, torch.nonzero(mask)[:, 0]),) if rows else ()
-        return Encoded(graphs, below, add_penalties([own, penalties]))
+        return Encoded(graphs, below, add_penalties([token_rows, penalties]))
