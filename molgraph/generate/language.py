@@ -39,7 +39,7 @@ TOGETHER = 128  # samples that are drawn at once: always so many, so that the fi
 @register(
     "generator",
     "language",
-    summary="a sequence layer (gru, lstm, s4) that writes SMILES or SELFIES token by token",
+    summary="a sequence layer (gru, lstm, s4, attention, ...) that writes SMILES or SELFIES token by token",
     paper="Segler et al. 2018, ACS Cent. Sci. 4:120; Bjerrum & Threlfall 2017, arXiv:1705.04612",
     systems=(
         SystemCard("smiles-rnn"),

@@ -14,7 +14,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.registry import get, names
-from molgraph.nn.sequence import make_sequence
+from molgraph.nn.penalties import Penalties
+from molgraph.nn.sequence import can_be_causal, make_sequence
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.samples import Sample, Samples
 
@@ -39,9 +40,10 @@ class LanguageNetwork(nn.Module):
     ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(n_tokens, d_embedding)
-        self.sequence = make_sequence(sequence, d_embedding, d_hidden, n_layers, dropout)
+        self.sequence = make_sequence(sequence, d_embedding, d_hidden, n_layers, dropout, writes=True)
         if not self.sequence.causal:
-            able = [name for name in names("sequence") if get("sequence", name).causal]
+            layers = {name: get("sequence", name) for name in names("sequence")}
+            able = [name for name, each in layers.items() if each.causal or can_be_causal(each)]
             raise UnsupportedError(f"{sequence} reads and cannot write", hint=f"choose one of {', '.join(able)}")
         self.scores = nn.Linear(d_hidden, n_tokens)
 
@@ -55,6 +57,11 @@ class LanguageNetwork(nn.Module):
         """
         h, state = self.sequence(self.embed(tokens, condition), None, state)
         return self.scores(h), state
+
+    def penalised(self, tokens: Tensor, mask: Tensor, condition: Tensor | None = None) -> tuple[Tensor, Penalties]:
+        """Scores as ``forward`` has them, and the penalties of the sequence layers; ``mask``: bool [n, length]."""
+        h, penalties = self.sequence.penalised(self.embed(tokens, condition), mask)
+        return self.scores(h), penalties
 
     def embed(self, tokens: Tensor, condition: Tensor | None = None) -> Tensor:
         """Float [n, length, d_embedding], what the sequence layer reads."""
@@ -76,12 +83,13 @@ class NextToken(Objective):
         (part,) = batch.parts
         level = part.batch["token"]
         inputs, target = shifted(level.code.long(), level.offsets)
+        mask = target != PAD
         if batch.weights is not None:
             target[batch.weights[:, 0] == 0] = PAD
         condition = None if batch.extra is None else network.conditions(batch.extra)
-        scores, _ = network(self.inputs(network, inputs, condition, state), condition=condition)
+        scores, penalties = network.penalised(self.inputs(network, inputs, condition, state), mask, condition)
         total = F.cross_entropy(scores.float().flatten(0, 1), target.flatten(), ignore_index=PAD, reduction="sum")
-        return Loss(total, int((target != PAD).sum()))
+        return Loss(total, int((target != PAD).sum())).with_penalties(penalties)
 
     def inputs(self, network: Any, tokens: Tensor, condition: Tensor | None, state: StepState) -> Tensor:
         """What the network reads: int64 [n, length], the tokens before each next one."""

@@ -16,6 +16,7 @@ from molgraph.base.registry import get, register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn.encoder import Encoded, Encoder, Rows
+from molgraph.nn.penalties import add_penalties
 from molgraph.nn.relation import Relation, row_offsets
 from molgraph.nn.sequence import embedded_tokens, make_sequence
 
@@ -24,7 +25,7 @@ from molgraph.nn.sequence import embedded_tokens, make_sequence
     "encoder",
     "tokens",
     command="molgraph train dataset:esol -m 'tokens(sequence=s4, tokens=selfies)' --epochs 10",
-    summary="a sequence layer (s4, gru, lstm, convolution, harmonic) over tokens of SMILES, SELFIES or proteins",
+    summary="a sequence layer (s4, gru, attention, convolution, ...) over tokens of SMILES, SELFIES or proteins",
     paper="Goh et al. 2017, arXiv:1712.02034; layers: molgraph models --kind sequence",
     line=("tokens", "tokens before, or a window", "sequence layer", "by layer", "mean", "supervised"),
 )
@@ -93,8 +94,9 @@ class Tokens(Encoder):
     def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
         """Encode a batch of sequences; with ``rows`` the states of the tokens that are read too."""
         x, mask = embedded_tokens(batch, self.embed, self.max_tokens)
-        h, counts = self.sequence(x, mask)[0][mask], mask.sum(dim=1)
+        states, added = self.sequence.penalised(x, mask)
+        h, counts = states[mask], mask.sum(dim=1)
         index = torch.arange(len(h), device=h.device)
         graphs, penalties = self.readout(h, Relation(index, row_offsets(counts), len(h), batch.n_graphs))
         token_rows = (Rows("token", h, torch.nonzero(mask)[:, 0]),) if rows else ()
-        return Encoded(graphs, token_rows, penalties)
+        return Encoded(graphs, token_rows, add_penalties([added, penalties]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
 from typing import Any, TypeAlias
 
@@ -10,8 +11,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from molgraph.base.parts import make_part
+from molgraph.base.parts import make_part, read_part
+from molgraph.base.registry import get
 from molgraph.data.batch import GraphBatch
+from molgraph.nn.penalties import Penalties
 
 Mask: TypeAlias = Bool[Tensor, "n t"]  # which places of each sequence are tokens: the first ones
 
@@ -24,7 +27,7 @@ class SequenceLayers(nn.Module):
     that they gave last, so that a sequence in pieces, down to one token, has the states that it has as a whole. The
     state is that after the last place: it is of use where no row is padded. ``lower_weights``: whether they can draw
     with weights of bfloat16. A subclass sets ``causal`` and writes ``forward``; hyper-parameters of its own are keyword
-    arguments with defaults.
+    arguments with defaults. One of the name ``causal`` says that layers can be either: a generator sets it.
 
     Args:
         d_in: width of a token's vector.
@@ -45,6 +48,12 @@ class SequenceLayers(nn.Module):
     ) -> tuple[Float[Tensor, "n t d"], Any]:
         """The states of the tokens, zeros at padded places, and the state to go on from, None where not causal."""
 
+    def penalised(
+        self, x: Float[Tensor, "n t d_in"], mask: Mask | None = None
+    ) -> tuple[Float[Tensor, "n t d"], Penalties]:
+        """The states, and scalars to add to the objective by name: none by default."""
+        return self(x, mask)[0], {}
+
     def rows(self, state: Any, index: Int[Tensor, " m"]) -> Any:
         """The state of some sequences alone: int64 [m], which of the n; a subclass says where they stand in its own."""
         if isinstance(state, Tensor):
@@ -52,8 +61,12 @@ class SequenceLayers(nn.Module):
         return [self.rows(part, index) for part in state]
 
 
-def make_sequence(sequence: str, d_in: int, d: int, n_layers: int = 2, dropout: float = 0.0) -> SequenceLayers:
+def make_sequence(
+    sequence: str, d_in: int, d: int, n_layers: int = 2, dropout: float = 0.0, *, writes: bool = False
+) -> SequenceLayers:
     """Registered sequence layers, such as ``s4(d_state=16)``.
+
+    With ``writes`` those that can be causal are, unless their setting ``causal`` says otherwise.
 
     Raises:
         UsageError: unknown layers, or a value that a setting cannot have.
@@ -63,8 +76,16 @@ def make_sequence(sequence: str, d_in: int, d: int, n_layers: int = 2, dropout: 
         >>> h.shape
         torch.Size([2, 7, 5])
     """
-    layers: SequenceLayers = make_part("sequence", sequence, d_in, d, n_layers, dropout)
+    part = read_part(sequence, "sequence")
+    free = "causal" not in part.settings and can_be_causal(get("sequence", part.name))
+    fixed = {"causal": True} if writes and free else {}
+    layers: SequenceLayers = make_part("sequence", sequence, d_in, d, n_layers, dropout, **fixed)
     return layers
+
+
+def can_be_causal(layers: type[SequenceLayers]) -> bool:
+    """Whether layers can be causal or not, by their setting ``causal``."""
+    return "causal" in inspect.signature(layers).parameters
 
 
 def padded(h: Float[Tensor, "n t d"], mask: Mask | None) -> Float[Tensor, "n t d"]:

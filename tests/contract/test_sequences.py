@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from molgraph.base.parts import read_part
 from molgraph.base.registry import entry, names
-from molgraph.nn.sequence import SequenceLayers
+from molgraph.nn.sequence import SequenceLayers, make_sequence
 
 D_IN, D = 3, 6
 LENGTHS = torch.tensor([5, 1, 9, 2])
@@ -19,17 +20,18 @@ MASK = torch.arange(int(LENGTHS.max())) < LENGTHS.unsqueeze(1)
 
 def build(name: str, n_layers: int = 2, dropout: float = 0.0, **params: Any) -> SequenceLayers:
     torch.manual_seed(0)
-    return entry("sequence", name).value(D_IN, D, n_layers, dropout, **params).eval()
+    part = read_part(name)
+    return entry("sequence", part.name).value(D_IN, D, n_layers, dropout, **part.settings, **params).eval()
 
 
 def tokens(n: int = len(LENGTHS), t: int = MASK.shape[1]) -> Tensor:
     return torch.randn(n, t, D_IN, generator=torch.Generator().manual_seed(1))
 
 
-@pytest.mark.parametrize("name", names("sequence"))
+@pytest.mark.parametrize("name", [*names("sequence"), "attention(causal=true)"])
 class TestEverySequence:
     def test_says_what_it_is(self, name: str) -> None:
-        found = entry("sequence", name)
+        found = entry("sequence", read_part(name).name)
         assert issubclass(found.value, SequenceLayers) and found.summary and found.paper and found.value.__doc__
 
     @pytest.mark.parametrize("n_layers", [1, 3])
@@ -50,8 +52,8 @@ class TestEverySequence:
     @pytest.mark.parametrize("length", [1, 2000])
     def test_gradients_are_finite_and_reach_every_parameter(self, name: str, length: int) -> None:
         layers, x = build(name).train(), tokens(2, length).requires_grad_()
-        h, _ = layers(x)
-        h.sin().sum().backward()
+        h, penalties = layers.penalised(x)
+        sum(penalties.values(), h.sin().sum()).backward()
         assert h.isfinite().all() and x.grad is not None and x.grad.isfinite().all() and x.grad.abs().sum() > 0
         for label, parameter in layers.named_parameters():
             assert parameter.grad is not None and parameter.grad.isfinite().all(), f"{label} is not used"
@@ -114,3 +116,21 @@ def test_convolutions_are_sums_over_windows(window: int) -> None:
             if 0 <= (place := t + k - window // 2) < 7:
                 expected[t] += weight[:, :, k] @ x[0, place].numpy()
     np.testing.assert_allclose(layers(x)[0][0].detach().numpy(), np.maximum(expected, 0), atol=1e-5)
+
+
+def test_attention_is_that_of_torch_with_the_positions_turned() -> None:
+    """A block of one head, its queries and keys as complex numbers times ``exp(i place rate)``."""
+    layers, x = build("attention", n_layers=1, heads=1), tokens(1, 7)
+    block, h = layers.blocks[0], layers.enter(x)
+    attention, normed = block.attention, block.norms[0](h)
+    q, k, v = (each[0, 0] for each in (attention.queries(normed), *attention.keys_values(normed)))
+    turn = torch.polar(torch.ones(7, 3), torch.arange(7)[:, None] * 10_000 ** (-torch.arange(3) / 3))
+    q, k = (torch.view_as_real(torch.complex(*each.chunk(2, dim=1)) * turn).flatten(1) for each in (q, k))
+    h = h + attention.out((q @ k.T / 6**0.5).softmax(dim=1) @ v)
+    expected = layers.norm(h + block.feed_forward.layers(block.norms[1](h)))
+    torch.testing.assert_close(layers(x)[0], expected, rtol=0, atol=1e-5)
+
+
+def test_a_generator_makes_layers_causal_that_can_be_either() -> None:
+    assert make_sequence("attention", 3, 4, writes=True).causal and not make_sequence("attention", 3, 4).causal
+    assert not make_sequence("attention(causal=false)", 3, 4, writes=True).causal
