@@ -66,8 +66,8 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.base.registry import entry, register
     from molgraph.compress.compress import compress
     from molgraph.data.audit import audit
+    from molgraph.data.curate import curate
     from molgraph.data.datasets import datasets, load_dataset
-    from molgraph.data.editions import curate
     from molgraph.data.read import read_table
     from molgraph.evaluate.generation.sweep import frontier_report
     from molgraph.evaluate.split_report import xray
@@ -131,8 +131,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'molgraph' has no attribute {name!r}")
     from molgraph import api  # now, so that ``import molgraph`` is quick
 
-    found = getattr(api, name)
-    return globals().get(name, found)  # a package of that name is there by now, and stands for the verb from now on
+    value = getattr(api, name)
+    return globals().get(name, value)  # a package of that name is there by now, and stands for the verb from now on
 
 
 def __dir__() -> list[str]:

@@ -45,7 +45,7 @@ _HOMES = {
     "molgraph.base.registry": ("entry", "register"),
     "molgraph.data.audit": ("audit",),
     "molgraph.data.datasets": ("datasets", "load_dataset"),
-    "molgraph.data.editions": ("curate",),
+    "molgraph.data.curate": ("curate",),
     "molgraph.data.read": ("read_table",),
     "molgraph.evaluate.generation.sweep": ("frontier_report",),
     "molgraph.evaluate.split_report": ("xray",),

@@ -37,10 +37,10 @@ def with_sides(recipe: BenchRecipe, tables: Mapping[str, Table]) -> BenchRecipe:
                 for side in method_sides(make_method(method.name, **method.params), table):
                     if any(_reads(other, side) for other in recipe.method):
                         continue
-                    made = _alone(method, side, table, [other for other in recipe.datasets if other != name])
-                    if (known := added.get(made.row)) is not None:  # on another dataset too
-                        made = known.model_copy(update={"skip": tuple(x for x in known.skip if x != name)})
-                    added[made.row] = made
+                    entry = _alone(method, side, table, [other for other in recipe.datasets if other != name])
+                    if (known := added.get(entry.row)) is not None:  # on another dataset too
+                        entry = known.model_copy(update={"skip": tuple(x for x in known.skip if x != name)})
+                    added[entry.row] = entry
     return recipe.model_copy(update={"method": (*recipe.method, *added.values())}) if added else recipe
 
 

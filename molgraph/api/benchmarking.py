@@ -79,15 +79,15 @@ def benchmark(
         recipe = BenchRecipe.from_toml(source)
     elif not isinstance(recipe, BenchRecipe):
         recipe = BenchRecipe.from_dict({"name": "unnamed"} | dict(recipe))  # a file's name is its own
-    own = {each.name: read_own_table(each) for each in recipe.table if each.name not in (tables or {})}
-    own |= {name: read_table(data) for name, data in (tables or {}).items()}
-    recipe = with_sides(recipe, own)
+    own_tables = {entry.name: read_own_table(entry) for entry in recipe.table if entry.name not in (tables or {})}
+    own_tables |= {name: read_table(data) for name, data in (tables or {}).items()}
+    recipe = with_sides(recipe, own_tables)
     ran = run_benchmark(
         recipe,
         Path("bench") / recipe.name if out is None else Path(out),
         factory=FACTORY,
         imports=IMPORTS,
-        tables=own,
+        tables=own_tables,
         jobs=jobs,
         engine=engine,
         retry=retry,
@@ -134,5 +134,5 @@ def _uncensored(own: OwnTable, table: Table) -> Table:
         raise LabelError(words, hint='say qualifiers = "drop" to leave them out, or "strip" to take them as they are')
     kept = own.qualifiers == "strip"
     fate = "are read as if they were exact" if kept else "were taken out"
-    told = (f"{censored.sum():,} of {there.sum():,} labels are censored and {fate}",) * bool(censored.any())
-    return replace(table, y=table.y if kept else np.where(censored, np.nan, table.y), notes=(*table.notes, *told))
+    notes = (f"{censored.sum():,} of {there.sum():,} labels are censored and {fate}",) * bool(censored.any())
+    return replace(table, y=table.y if kept else np.where(censored, np.nan, table.y), notes=(*table.notes, *notes))

@@ -32,8 +32,8 @@ class Built(NamedTuple):
             'molgraph optimise jtvae-zinc --oracle qed --search bayes -o best.csv --diversity 0'
         """
         if not self.card.off.startswith("-"):
-            own = rf"(?<=[ =])({re.escape(self.name)}|'{re.escape(self.name)}\([^']*\)')(?= |$)"  # with its settings
-            return self.card.off and re.sub(own, lambda _: self.card.off, self.command)
+            regex = rf"(?<=[ =])({re.escape(self.name)}|'{re.escape(self.name)}\([^']*\)')(?= |$)"  # with its settings
+            return self.card.off and re.sub(regex, lambda _: self.card.off, self.command)
         kept, options = self.command, re.findall(r"(-\S+) ([^\s=]+)(\S*)", self.card.off)
         for flag, first, rest in options:  # an option takes the place of the one that it contradicts
             same = rf"{flag} {re.escape(first)}=\S+" if rest else rf"{flag} [^\s=]+(?= |$)"

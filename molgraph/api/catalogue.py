@@ -70,12 +70,12 @@ def names(kind: str = "model") -> list[str]:
 
 def model_entries() -> list[Entry]:
     """Everything that ``train`` takes, group by group; an encoder stands for the method of its name."""
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     for kind in MODEL_KINDS:
         for name in registry.names(kind):
-            found.setdefault(name, registry.entry(kind, name))
+            entries.setdefault(name, registry.entry(kind, name))
     order = [*GROUPS.values(), group_of(registry.entry("method", "ensemble"))]
-    return sorted(found.values(), key=lambda each: order.index(group_of(each)))
+    return sorted(entries.values(), key=lambda each: order.index(group_of(each)))
 
 
 def group_of(entry: Entry) -> str:
@@ -129,8 +129,8 @@ def parameters(value: Any) -> list[Parameter]:
     meanings = _meanings(inspect.getdoc(value) or "")
     if inspect.isclass(value):
         meanings = _meanings(inspect.getdoc(value.__init__) or "") | meanings
-    found = inspect.signature(value).parameters.values()
-    return [Parameter(p.name, p.default, meanings.get(p.name, "")) for p in found if p.default is not p.empty]
+    arguments = inspect.signature(value).parameters.values()
+    return [Parameter(p.name, p.default, meanings.get(p.name, "")) for p in arguments if p.default is not p.empty]
 
 
 def advice(value: Any) -> list[str]:
@@ -142,14 +142,14 @@ def advice(value: Any) -> list[str]:
         ['Use it first.', 'Known limits: it is slow.']
     """
     text = (inspect.getdoc(value) or "").replace("``", "")
-    found = re.findall(r"\bUse it\b.*?(?=\sKnown limits:|\n\n|\Z)|\bKnown limits:.*?(?=\n\n|\Z)", text, re.DOTALL)
-    return [" ".join(each.split()) for each in found]
+    passages = re.findall(r"\bUse it\b.*?(?=\sKnown limits:|\n\n|\Z)|\bKnown limits:.*?(?=\n\n|\Z)", text, re.DOTALL)
+    return [" ".join(passage.split()) for passage in passages]
 
 
 def _meanings(docstring: str) -> dict[str, str]:
     """Names of a Google-style ``Args:`` section, with what they say."""
     _, _, section = docstring.partition("Args:\n")
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     shared: list[str] = []
     indent = len(section) - len(section.lstrip())
     for line in section.splitlines():
@@ -159,7 +159,7 @@ def _meanings(docstring: str) -> dict[str, str]:
         name, colon, words = line.strip().partition(":")
         if depth == indent and colon and all(part.strip().isidentifier() for part in name.split(",")):
             shared = [part.strip() for part in name.split(",")]
-            found.update(dict.fromkeys(shared, words.strip()))
+            meanings.update(dict.fromkeys(shared, words.strip()))
         else:
-            found.update({key: f"{found[key]} {line.strip()}".strip() for key in shared})
-    return {name: words.replace("``", "") for name, words in found.items()}
+            meanings.update({key: f"{meanings[key]} {line.strip()}".strip() for key in shared})
+    return {name: words.replace("``", "") for name, words in meanings.items()}

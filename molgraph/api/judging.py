@@ -149,9 +149,9 @@ def molecules_of(source: Any, part: str = "") -> list[str]:
     if isinstance(source, Sequence) and not isinstance(source, str):
         return list(source)
     table = read_table(source)
-    if [each.kind for each in table.entities] != ["molecule"]:
+    if [item.kind for item in table.entities] != ["molecule"]:
         raise AmbiguousColumnError("one column of molecules is needed", hint="name a file with one column of SMILES")
-    words = None if table.split is None or not part else [str(each) for each in table.split]
+    words = None if table.split is None or not part else [str(item) for item in table.split]
     return [text for i, text in enumerate(table.smiles.tolist()) if words is None or words[i] == part]
 
 
@@ -179,7 +179,7 @@ def _drawn(samples: Any, n: int, seed: int) -> tuple[str, Draws]:
         return "sample", Draws(samples.smiles)
     path = isinstance(samples, str | os.PathLike)
     if isinstance(samples, Generator | Model):
-        made = generator_of(samples)
-        unchecked = made.sample_unchecked(n, seed) if isinstance(made, SamplesUnchecked) else None
-        return made.name, Draws(made.sample(n, seed), unchecked)
+        generator = generator_of(samples)
+        unchecked = generator.sample_unchecked(n, seed) if isinstance(generator, SamplesUnchecked) else None
+        return generator.name, Draws(generator.sample(n, seed), unchecked)
     return Path(samples).stem if path else "sample", Draws(molecules_of(samples))

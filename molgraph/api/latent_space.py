@@ -54,10 +54,10 @@ def encode(
     """
     with _running(model, device=device, threads=threads) as (loaded, generator):
         table = loaded.read(data, **columns)
-        found = generator.encode(standardise(table, loaded.standardiser))
-    own = pd.DataFrame({"id": table.ids, "smiles": table.smiles, "reason": found.reason})
-    axes = pd.DataFrame(found.mean, columns=[f"{AXIS}{i}" for i in range(generator.d_latent)])
-    return pd.concat([own, axes], axis=1)
+        encoding = generator.encode(standardise(table, loaded.standardiser))
+    frame = pd.DataFrame({"id": table.ids, "smiles": table.smiles, "reason": encoding.reason})
+    axes = pd.DataFrame(encoding.mean, columns=[f"{AXIS}{i}" for i in range(generator.d_latent)])
+    return pd.concat([frame, axes], axis=1)
 
 
 def decode(
@@ -88,7 +88,7 @@ def decode(
     with _running(model, temperature=temperature, device=device, threads=threads) as (_, generator):
         ids, z, missing = read_vectors(latents, generator.d_latent)
         texts = generator.decode(np.where((missing != "")[:, None], 0.0, z), seed)
-    texts = ["" if why else text for text, why in zip(texts, missing, strict=True)]
+    texts = ["" if problem else text for text, problem in zip(texts, missing, strict=True)]
     frame = judge(texts, None).to_frame()
     frame["reason"] = np.where(missing != "", missing, frame["reason"])
     frame.insert(0, "id", ids)
@@ -168,19 +168,19 @@ def neighbours(
     """
     if n < 1:
         raise BadValueError(f"{n} neighbours", hint="ask for 1 or more")
-    found: dict[str, float] = {}
+    spread_of: dict[str, float] = {}
     with _running(model, temperature=temperature, device=device, threads=threads) as (loaded, generator):
-        centre, own = _points(loaded, generator, [smiles])[0], judge([smiles], None).canonical[0]
+        centre, origin = _points(loaded, generator, [smiles])[0], judge([smiles], None).canonical[0]
         for spread in SPREADS:
             for turn in range(4):
-                if len(found) >= n:
+                if len(spread_of) >= n:
                     break
                 texts = generator.decode(generator.around(centre, 4 * n, spread, seed + turn), seed + turn)
                 for text in judge(texts, None).canonical:
-                    if text and text != own and len(found) < n:
-                        found.setdefault(text, spread)
-    similarity = _similarity([*found], [smiles])[:, 0].astype(float).round(4)
-    frame = pd.DataFrame({"smiles": [*found], "similarity": similarity, "spread": [*found.values()]})
+                    if text and text != origin and len(spread_of) < n:
+                        spread_of.setdefault(text, spread)
+    similarity = _similarity([*spread_of], [smiles])[:, 0].astype(float).round(4)
+    frame = pd.DataFrame({"smiles": [*spread_of], "similarity": similarity, "spread": [*spread_of.values()]})
     return frame.sort_values("similarity", ascending=False, kind="stable", ignore_index=True)
 
 
@@ -221,17 +221,17 @@ def _running(model: Source, **running: Any) -> Iterator[tuple[Model, LatentGener
 
 def _points(model: Model, generator: LatentGenerator, smiles: Sequence[str]) -> np.ndarray:
     """The vectors of molecules, each of which must have one."""
-    found = generator.encode(standardise(make_table(list(smiles)), model.standardiser))
-    for text, why in zip(smiles, found.reason, strict=True):
-        if why:
-            raise CellError(f"{text!r} has no latent vector: {why}", hint="give a molecule like those it learned from")
-    return found.mean
+    encoding = generator.encode(standardise(make_table(list(smiles)), model.standardiser))
+    for text, flaw in zip(smiles, encoding.reason, strict=True):
+        if flaw:
+            raise CellError(f"{text!r} has no latent vector: {flaw}", hint="give a molecule like those it learned from")
+    return encoding.mean
 
 
 def _similarity(smiles: Sequence[str], others: Sequence[str]) -> np.ndarray:
     """float [n, m], Tanimoto; NaN for texts that are no molecules."""
     mine, theirs = morgan(list(smiles)), morgan(list(others))
-    found = np.full((len(smiles), len(others)), np.nan)
+    similarity = np.full((len(smiles), len(others)), np.nan)
     if mine.ok.any():
-        found[mine.ok] = tanimoto(mine.x[mine.ok], theirs.x)
-    return found
+        similarity[mine.ok] = tanimoto(mine.x[mine.ok], theirs.x)
+    return similarity

@@ -26,20 +26,20 @@ def read_vectors(latents: Any, width: int) -> tuple[list[str], np.ndarray, np.nd
             words = f"the table has {have} columns of latent vectors, the model {width}: {axes[0]} to {axes[-1]}"
             raise MismatchError(words, hint="make it with this model: molgraph latent encode MODEL DATA -o latents.csv")
         z = np.stack([_column(latents[axis]) for axis in axes], axis=1)
-        said = (
+        notes = (
             latents["reason"].astype(object).fillna("").astype(str).tolist() if "reason" in latents else [""] * len(z)
         )
         for row in np.flatnonzero(~np.isfinite(z).all(axis=1)).tolist():
-            said[row] = said[row] or _odd_cell(latents[axes].iloc[row])
+            notes[row] = notes[row] or _odd_cell(latents[axes].iloc[row])
         ids = latents["id"].astype(str).tolist() if "id" in latents else [*map(str, range(len(z)))]
     else:
         z = _real(latents)
         if z.ndim != 2 or z.shape[1] != width:
             raise ShapeError(f"latent vectors have the shape {[*z.shape]}, the model's [n, {width}]")
-        said, ids = [""] * len(z), [*map(str, range(len(z)))]
+        notes, ids = [""] * len(z), [*map(str, range(len(z)))]
     finite = np.isfinite(z).all(axis=1)
-    why = ["" if fine else text or "no latent vector in this row" for fine, text in zip(finite, said, strict=True)]
-    return ids, z, np.array(why, dtype=object)
+    reasons = ["" if fine else text or "no latent vector in this row" for fine, text in zip(finite, notes, strict=True)]
+    return ids, z, np.array(reasons, dtype=object)
 
 
 def _real(values: Any) -> np.ndarray:
@@ -57,7 +57,7 @@ def _real(values: Any) -> np.ndarray:
 def _column(values: pd.Series) -> np.ndarray:
     """A column of latent vectors; NaN where a cell holds no number."""
     numbers = pd.to_numeric(values, errors="coerce")
-    odd = next((each for each in (values, numbers) if each.dtype.kind in "Mmcb"), None)
+    odd = next((series for series in (values, numbers) if series.dtype.kind in "Mmcb"), None)
     return _real(odd) if odd is not None else numbers.to_numpy(np.float64, na_value=np.nan)
 
 

@@ -25,8 +25,8 @@ from molgraph.generate.auto_control import choose_control, is_auto
 from molgraph.generate.control import judge, make_control
 from molgraph.generate.known import read_known, value_known
 from molgraph.generate.optimised import Optimised, annotated, best_so_far, constant_note, ranked, rows_of, shapes_of
+from molgraph.generate.oracles.calls import SECONDS, OracleCalls
 from molgraph.generate.oracles.combined import Combined
-from molgraph.generate.oracles.journal import SECONDS, OracleCalls
 from molgraph.generate.oracles.on_cluster import OracleCluster
 from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.oracles.read_oracle import read_oracle
@@ -143,18 +143,18 @@ def optimise(
     loaded = load(model) if isinstance(model, str | os.PathLike) else model
     if search is None:
         search = "ascent" if loaded is not None and isinstance(loaded.method, LatentGenerator) else "reinvent"
-    made, terms, proposed = make_search(search, **(params or {})), make_rewards(reward), Proposed()
-    if learned is not None and type(made).trained_generator is Search.trained_generator:
-        made.trained_generator()  # raises before anything is scored
-    if loaded is None and made.default_model:
-        loaded = load(made.default_model)
+    strategy, terms, proposed = make_search(search, **(params or {})), make_rewards(reward), Proposed()
+    if learned is not None and type(strategy).trained_generator is Search.trained_generator:
+        strategy.trained_generator()  # raises before anything is scored
+    if loaded is None and strategy.default_model:
+        loaded = load(strategy.default_model)
     generator, preset = (None, "standard") if loaded is None else (_generator(loaded), loaded.standardiser)
     written = [start] if isinstance(start, str) and start else [*start]
     starts = standard_starts(written, preset)
     total = read_oracle(oracle if objective is None else objective, starts[0] if starts else "")
-    given = None if known is None else read_known(known, total)
-    if reference is None and given is not None:
-        reference = given.table
+    known_rows = None if known is None else read_known(known, total)
+    if reference is None and known_rows is not None:
+        reference = known_rows.table
     near = None if reference is None else Nearest(reference if isinstance(reference, Table) else read_table(reference))
     total = _bounded(total, starts, similarity, near, max_distance)
     how: dict[str, Any] = {"standardiser": preset, "batch": batch, "diversity": diversity, "seed": seed}
@@ -173,19 +173,19 @@ def optimise(
             running = {"temperature": temperature, "device": device, "threads": threads, "precision": precision}
             set_running(generator, running)
         try:
-            told = None if given is None else value_known(calls, given, preset)
-            run_search(generator, calls, made, starts=starts, known=told, rewards=terms, proposed=proposed, **how)
-            curves[made.name] = best_so_far(calls)
-            if compare and made.name != "sampling":
+            values = None if known_rows is None else value_known(calls, known_rows, preset)
+            run_search(generator, calls, strategy, starts=starts, known=values, rewards=terms, proposed=proposed, **how)
+            curves[strategy.name] = best_so_far(calls)
+            if compare and strategy.name != "sampling":
                 plain = OracleCalls(total, budget, seconds=seconds, elsewhere=calls.elsewhere)
                 if calls.oracle.labels == total.labels:  # what was scored is not scored again
                     plain.resumed, plain.known = dict(calls.scored), calls.known
-                as_many = {**how, "batch": batch or made.batch_size}
+                as_many = {**how, "batch": batch or strategy.batch_size}
                 run_search(generator, plain, make_search("sampling"), starts=starts, **as_many)
                 curves["sampling"] = best_so_far(plain)
         except KeyboardInterrupt:
             interrupted = True
-            curves.setdefault(made.name, best_so_far(calls))
+            curves.setdefault(strategy.name, best_so_far(calls))
     finally:
         kept.close()
         if generator is not None:
@@ -200,21 +200,21 @@ def optimise(
             f"the oracle scored none of {len(rows):,} molecules{reason}",
             hint="try it on one molecule first" if rows else "look at what the generator draws: molgraph generate",
         )
-    frame, said = rows_of(rows, total, starts), tuple(filter(None, notes))
-    found = Optimised(frame, total.words, made.name, budget, curves, notes=said, interrupted=interrupted)
+    frame, remarks = rows_of(rows, total, starts), tuple(filter(None, notes))
+    optimised = Optimised(frame, total.words, strategy.name, budget, curves, notes=remarks, interrupted=interrupted)
     if interrupted:  # there is a second to write what is known
-        return found
+        return optimised
     judged = None if second is None else judge(second, frame, total)
     molecules, scores = None if near is None else near.molecules, None if judged is None else judged.scores
     frame = annotated(frame, total, generator=loaded, reference=molecules, control=scores)
     if judged is not None:
-        found = replace(found, guard=judged.guard, notes=(*said, *judged.notes))
-    found = replace(found, frame=frame, shapes=tuple(shapes_of(total, frame)))
+        optimised = replace(optimised, guard=judged.guard, notes=(*remarks, *judged.notes))
+    optimised = replace(optimised, frame=frame, shapes=tuple(shapes_of(total, frame)))
     if report is not None:
-        write_page(found, report, starts)
+        write_page(optimised, report, starts)
     if learned is not None and loaded is not None:
-        _learned(made, loaded, total).save(learned)
-    return found
+        _learned(strategy, loaded, total).save(learned)
+    return optimised
 
 
 def _learned(search: Search, model: Model, oracle: Combined) -> Model:
@@ -282,7 +282,7 @@ def _bounded(
 
 def _changed(written: Sequence[str], starts: Sequence[str]) -> list[str]:
     """Which starts are other molecules after the preset, a sentence each."""
-    before = [each.smiles for each in canonical_smiles(list(written))]
+    before = [molecule.smiles for molecule in canonical_smiles(list(written))]
     return [
         f"the start {text} is {new} after the generator's preset: that is scored and compared with"
         for text, old, new in zip(written, before, starts, strict=True)

@@ -162,10 +162,10 @@ def embed(
         encoder = aligned(encoder, data, align, columns)
         changed = f"align {hash_of(align) if isinstance(align, str | os.PathLike) else os.urandom(8).hex()}"
     elif code is not None:
-        encoder, made = coded(encoder, data, code, columns, code_by, seed)
+        encoder, new_code = coded(encoder, data, code, columns, code_by, seed)
         changed = f"code {code} {code_by} {seed}"
         if isinstance(code, int) and out is not None and str(out) != "-":
-            save_code(made, f"{os.fspath(out)}.code.npz")
+            save_code(new_code, f"{os.fspath(out)}.code.npz")
     if out is not None:
         hashed = "" if isinstance(model, Model) else f"embed {hash_of(model)} {changed}".strip()
         how: dict[str, Any] = {"on_error": on_error, "keep_columns": keep_columns, "engine": engine}
@@ -259,8 +259,8 @@ def evaluate(
 
 def set_running(method: Trainable, running: Mapping[str, Any]) -> None:
     """Set where and how a fitted method runs; what is None or unknown to it stays as it is."""
-    given = {name: value for name, value in running.items() if value is not None}
+    settings = {name: value for name, value in running.items() if value is not None}
     for part in method.with_members:
-        part.set_params(**{name: value for name, value in given.items() if name in part.param_names()})
+        part.set_params(**{name: value for name, value in settings.items() if name in part.param_names()})
         if isinstance(part, GraphMethod | NetworkGenerator):
             part.check()  # now, not at the first prediction

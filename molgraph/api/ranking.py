@@ -90,7 +90,7 @@ def rank(
 
 def _target(model: Model, name: str | None) -> Target:
     """The target to rank by."""
-    targets = {each.name: each for each in model.targets if each.level == "row" and each.kind != "multiclass"}
+    targets = {target.name: target for target in model.targets if target.level == "row" and target.kind != "multiclass"}
     if not targets:
         raise UnsupportedError("the model predicts no number and no probability of a row", hint="rank by another model")
     if name is None:
@@ -123,9 +123,9 @@ def _aim(want: str | float, target: Target) -> float:
 
 def _ends(prediction: Prediction, target: Target) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """float64 [n] each: the value of a target, and the ends of its interval, which are the value where it has none."""
-    place = sum(len(each.columns) for each in prediction.targets[: prediction.targets.index(target)])
+    place = sum(len(item.columns) for item in prediction.targets[: prediction.targets.index(target)])
     value = prediction.value[:, place]
-    low, high = (value, value) if prediction.interval is None else (each[:, place] for each in prediction.interval)
+    low, high = (value, value) if prediction.interval is None else (item[:, place] for item in prediction.interval)
     return value, np.where(np.isfinite(low), low, value), np.where(np.isfinite(high), high, value)
 
 
@@ -153,7 +153,7 @@ def _names(target: Target) -> tuple[str, str, str]:
 
 def _of_target(prediction: Prediction, target: Target) -> pd.DataFrame:
     """A prediction's frame without the columns of other targets."""
-    others = {name for each in prediction.targets if each != target for name in each.columns}
+    others = {name for other in prediction.targets if other != target for name in other.columns}
     ends = ("_low", "_high", "_set", "_calibrated")
     drop = others | {f"{name}{end}" for name in others for end in ends}
     drop |= {f"nearest_{name}{end}" for name in others for end in ("", "_qualifier")}

@@ -104,7 +104,7 @@ def nearest(
         raise ConflictError(f"both sides hold vectors already, and by={by} would make others", hint="leave it out")
     prints = not any(ready) and by in (None, FINGERPRINT)
     encoder = None if prints or by is None else encoder_model(by if isinstance(by, Model) else load_model(by))
-    if encoder is not None and (bits := [each for each in (query, library) if is_bits(each)]):
+    if encoder is not None and (bits := [side for side in (query, library) if is_bits(side)]):
         encoder = coded(encoder, None, f"{os.fspath(bits[0])}.code.npz", {}, "binary", 0)[0]
     how: dict[str, Any] = {"encoder": encoder, "threads": threads, "columns": columns}
     asked = joined([*_blocks(query, **how)])
@@ -129,7 +129,7 @@ def _search(asked: Rows, library: Any, k: int, csls: bool, prints: bool, how: di
             kept.append(_named(block, start, before, best.row))
             start += len(block)
             progress.advance(len(block))
-    names = {row: each for part in kept for row, each in part.items()}
+    names = {row: name for part in kept for row, name in part.items()}
     return _frame(asked, able, best, local, names)
 
 
@@ -156,18 +156,18 @@ def _blocks(source: Any, encoder: Model | None, threads: int | None, columns: di
             table = rows.table
             table.check_one_molecule(FINGERPRINT)
             texts = table.smiles
-            made = morgan([text if isinstance(text, str) else "" for text in texts], 2, BITS, threads=cores(threads))
-            reason = np.where(table.ok, made.reasons, table.reason).astype(object)
-            yield Rows(table.ids, np.array([str(t or "") for t in texts], dtype=object), made.x, reason)
+            prints = morgan([text if isinstance(text, str) else "" for text in texts], 2, BITS, threads=cores(threads))
+            reason = np.where(table.ok, prints.reasons, table.reason).astype(object)
+            yield Rows(table.ids, np.array([str(t or "") for t in texts], dtype=object), prints.x, reason)
         return
     encoder.method.set_params(threads=threads)
-    pieces = (each.table for each in iter_rows(source, chunk_rows=CHUNK_ROWS, **encoder.how_read(columns)))
+    pieces = (piece.table for piece in iter_rows(source, chunk_rows=CHUNK_ROWS, **encoder.how_read(columns)))
     many = (count_rows(source) or 0) > CHUNK_ROWS
-    for table, found in predict_tables(encoder, ((each, each) for each in pieces), many=many):
-        x = np.where(found.ok[:, None], found.value, 0).astype(np.float32)
+    for table, vectors in predict_tables(encoder, ((piece, piece) for piece in pieces), many=many):
+        x = np.where(vectors.ok[:, None], vectors.value, 0).astype(np.float32)
         x = packed_bits(x) if is_binary(encoder) else x
-        reason = np.where(found.ok, "", np.where(found.reason == "", "no vector", found.reason)).astype(object)
-        yield Rows(found.ids, entity_texts(table.entities[0]), x, reason)
+        reason = np.where(vectors.ok, "", np.where(vectors.reason == "", "no vector", vectors.reason)).astype(object)
+        yield Rows(vectors.ids, entity_texts(table.entities[0]), x, reason)
 
 
 def _named(block: Rows, start: int, before: np.ndarray, after: np.ndarray) -> dict[int, tuple[str, str]]:
@@ -187,8 +187,8 @@ def _frame(
         if (i := place.get(row)) is None:
             lines.append((*head, None, "", "", None, None, str(asked.reason[row])))
             continue
-        for rank, found in enumerate(best.row[i][best.row[i] >= 0].tolist()):
-            lines.append((*head, rank + 1, *names[found], score[i, rank], values[i, rank], ""))
+        for rank, neighbour in enumerate(best.row[i][best.row[i] >= 0].tolist()):
+            lines.append((*head, rank + 1, *names[neighbour], score[i, rank], values[i, rank], ""))
     frame = pd.DataFrame(lines, columns=[*COLUMNS[:-1], "csls", "reason"])
     frame["rank"] = frame["rank"].astype("Int64")
     return frame if local is not None else frame.drop(columns="csls")

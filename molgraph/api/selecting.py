@@ -82,8 +82,8 @@ def select(
     table = loaded.read(pool, **columns)
     pieces = [table.take(np.arange(i, min(i + CHUNK_ROWS, len(table)))) for i in range(0, len(table), CHUNK_ROWS)]
     scored = [_scored(loaded, ensemble, piece, chosen, score) for piece in pieces]
-    frame = pd.concat([each for each, _ in scored], ignore_index=True) if scored else pd.DataFrame({"reason": []})
-    hashes = np.concatenate([np.zeros(0, np.uint64), *(each for _, each in scored)])
+    frame = pd.concat([part for part, _ in scored], ignore_index=True) if scored else pd.DataFrame({"reason": []})
+    hashes = np.concatenate([np.zeros(0, np.uint64), *(part for _, part in scored)])
     reasons = _reasons(frame["reason"].to_numpy(dtype=object), hashes, loaded.trained_on)
     free = np.flatnonzero(reasons == "")
     left_out = dict(Counter(reasons[reasons != ""].tolist()).most_common())

@@ -33,8 +33,8 @@ class _MoleculeEstimator(BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Set ``model``, ``invalid`` or any parameter of the model; an unknown one raises ``UnknownNameError``."""
-        own = {name: params.pop(name) for name in ("model", "invalid") if name in params}
-        for name, value in own.items():
+        own_params = {name: params.pop(name) for name in ("model", "invalid") if name in params}
+        for name, value in own_params.items():
             setattr(self, name, value)
         if params:
             make_method(self.model, **params)  # refuses a name that the model does not know
@@ -50,8 +50,8 @@ class _MoleculeEstimator(BaseEstimator):
             check_weights(table)
             method = make_method(self.model, **self._params)
             table = self._readable(table)
-            for name, why in check_targets(table).unlearned.items():  # scikit-learn has no word for half an answer
-                raise InputError(f"target {name!r} cannot be learned: {why}", hint="leave that column of y out")
+            for name, reason in check_targets(table).unlearned.items():  # scikit-learn has no word for half an answer
+                raise InputError(f"target {name!r} cannot be learned: {reason}", hint="leave that column of y out")
             self.method_ = method.fit(table)
         except DataError as error:
             raise InputError(error.message, hint=error.hint) from None
@@ -199,8 +199,8 @@ def _flat(values: np.ndarray) -> np.ndarray:
 
 def _values(y: Any, n: int) -> np.ndarray:
     """Values [n, targets], those that are missing in any of Python's ways NaN."""
-    given = np.asarray(y, dtype=object)
-    values = _floats(np.where(pd.isna(given), np.nan, given), "y", "for labels use MoleculeClassifier")
+    array = np.asarray(y, dtype=object)
+    values = _floats(np.where(pd.isna(array), np.nan, array), "y", "for labels use MoleculeClassifier")
     if values.ndim not in (1, 2) or len(values) != n:
         raise InputError(f"y has shape {values.shape}, X has {n} molecules", hint="one row of y a molecule")
     values = values[:, None] if values.ndim == 1 else values

@@ -59,10 +59,10 @@ def soft_matches(
             texts = [text if isinstance(text, str) else "" for text in table.smiles]
             matches, reasons = grammar.matches(texts)
             for row, match in enumerate(matches):
-                why = str(table.reason[row]) if not table.ok[row] else reasons[row]
+                reason = str(table.reason[row]) if not table.ok[row] else reasons[row]
                 head = (str(table.ids[row]), texts[row])
-                if why:
-                    lost.append((None, *head, None, *("" for _ in places), why))
+                if reason:
+                    lost.append((None, *head, None, *("" for _ in places), reason))
                 elif match is not None:
                     lines.append((*head, match.distance, *match.substituents, ""))
             progress.advance(len(table))

@@ -65,12 +65,12 @@ class Status:
     @property
     def missing(self) -> bool:
         """Whether all or a part of it is still to be written."""
-        return not self.built or all(each.card.part for each in self.built)
+        return not self.built or all(entry.card.part for entry in self.built)
 
     def matches(self, words: str) -> bool:
         """Whether each of some words stands in its id, paper, summary, or what implements it."""
         row = self.system
-        names = [f"{each.name} {each.place} {each.paper}" for each in self.built]
+        names = [f"{entry.name} {entry.place} {entry.paper}" for entry in self.built]
         text = " ".join([self.id, *([row.paper, row.family, row.summary] if row else []), *names]).lower()
         return all(word in text for word in words.lower().split())
 
@@ -83,8 +83,8 @@ def built() -> list[Built]:
         'molgraph/models/dmpnn.py'
     """
     entries = [registry.entry(kind, name) for kind in registry.kinds() for name in registry.names(kind)]
-    own = [_built(entry, card) for entry in entries for card in entry.systems]
-    return sorted([*VERBS, *own], key=lambda each: (each.card.id, each.kind, each.name))
+    systems = [_built(entry, card) for entry in entries for card in entry.systems]
+    return sorted([*VERBS, *systems], key=lambda each: (each.card.id, each.kind, each.name))
 
 
 def _built(entry: Entry, card: SystemCard) -> Built:
@@ -98,16 +98,16 @@ def statuses(results: Path | None = None) -> list[Status]:
     Args:
         results: the file of results; the one that ships with molgraph if not given.
     """
-    found: dict[str, list[Built]] = {}
-    for each in built():
-        found.setdefault(each.card.id, []).append(each)
+    by_id: dict[str, list[Built]] = {}
+    for entry in built():
+        by_id.setdefault(entry.card.id, []).append(entry)
     checks = read_checks(results)
-    others = [name for name in found if name not in table()]
-    made = []
+    others = [name for name in by_id if name not in table()]
+    result = []
     for name in [*table(), *others]:
-        here, rows = tuple(found.get(name, ())), tuple(row for row in checks if row.system == name)
-        made.append(Status(name, table().get(name), here, rows, _state(here, rows)))
-    return made
+        here, rows = tuple(by_id.get(name, ())), tuple(row for row in checks if row.system == name)
+        result.append(Status(name, table().get(name), here, rows, _state(here, rows)))
+    return result
 
 
 def read_checks(path: Path | None = None) -> list[Check]:
@@ -136,7 +136,7 @@ def _state(here: Iterable[Built], rows: Iterable[Check]) -> str:
 
 def source_of(here: Iterable[Built]) -> str:
     """A hash of the code of the modules that implement a system: without blank lines, comments and docstrings."""
-    modules = sorted({name for each in here for name in (each.module, *each.card.modules)})
+    modules = sorted({name for entry in here for name in (entry.module, *entry.card.modules)})
     return hashlib.sha256("".join(_code(name) for name in modules).encode()).hexdigest()[:12]
 
 

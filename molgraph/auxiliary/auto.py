@@ -110,7 +110,7 @@ class Auto(Method):
         self.check_params()
         cores(self.threads)
         clock = Clock(seconds_of(BUDGET if self.budget is None else self.budget))
-        if level_of(table.targets) != "row" or [each.kind for each in table.entities] != ["molecule"]:
+        if level_of(table.targets) != "row" or [item.kind for item in table.entities] != ["molecule"]:
             raise UnsupportedError("auto learns values of single molecules", hint="name a model: molgraph models")
         labels = check_targets(checked(table))
         table = table if valid is None or not len(valid) else concatenate(table, valid)
@@ -125,7 +125,7 @@ class Auto(Method):
         if int(np.isfinite(y).any(axis=1)[table.ok].sum()) < FEWEST:
             return self._alone(candidates[0], values, labels)
         splits = self._splits(table)
-        trials, networks = [], sum(each.network for each in candidates)
+        trials, networks = [], sum(item.network for item in candidates)
         folder = None if workdir is None else Path(workdir) / "auto"
         clock.before = 0.0 if folder is None else _spent(folder)
         with progress.bar("auto", total=len(candidates)) as bar, TemporaryDirectory() as shared:
@@ -135,16 +135,16 @@ class Auto(Method):
                 bar.describe(f"auto: {candidate.name}, {max(clock.left, 0):,.0f} s left")
                 share = NETWORK_SHARE / networks if candidate.network and networks > 1 else NETWORK_SHARE
                 networks -= candidate.network
-                own = None if folder is None else folder / hashlib.sha256(candidate.spec.encode()).hexdigest()[:12]
+                subdir = None if folder is None else folder / hashlib.sha256(candidate.spec.encode()).hexdigest()[:12]
                 rows = table if candidate.learns_limits else values
-                trial = try_candidate(candidate, rows, splits, clock, share, self.seed, settings, own)
+                trial = try_candidate(candidate, rows, splits, clock, share, self.seed, settings, subdir)
                 if trial.value is not None:
                     trial.value = meeting_limits(trial.value, table, targets)
                 logger.info("auto: %s", trial_words(trial, targets, y))
                 trials.append(trial)
                 bar.advance()
         tried = [trial for trial in trials if trial.value is not None]
-        for method in (each for trial in tried for each in trial.methods if "store" in each.param_names()):
+        for method in (item for trial in tried for item in trial.methods if "store" in item.param_names()):
             method.set_params(store=self.store)
         if not tried:
             reasons = "; ".join(f"{trial.candidate.name}: {trial.reason}" for trial in trials[:3])
@@ -175,9 +175,9 @@ class Auto(Method):
         targets, models, weights, unlearned = whole(self)
         predictions = [[method.predict(table) for method in folds] for folds in models]
         first = predictions[0][0]
-        values = [np.mean([each.value for each in folds], axis=0) for folds in predictions]
+        values = [np.mean([prediction.value for prediction in folds], axis=0) for folds in predictions]
         mean = mean_of(values, weights)
-        squares = [np.mean([(each.value - mean) ** 2 for each in folds], axis=0) for folds in predictions]
+        squares = [np.mean([(prediction.value - mean) ** 2 for prediction in folds], axis=0) for folds in predictions]
         more: dict[str, Any] = {
             "inputs": table.inputs,
             "unlearned": unlearned,
@@ -203,8 +203,8 @@ class Auto(Method):
         arrays = {"weights": weights}
         for i, state in enumerate(states):
             arrays |= {f"model-{i}.{name}": value for name, value in state.arrays.items()}
-        made = [{"name": m.name, "meta": dict(s.meta)} for m, s in zip(self.members, states, strict=True)]
-        more = {"models": made, "folds": [len(folds) for folds in models], "trials": self.trials.to_dict("records")}
+        entries = [{"name": m.name, "meta": dict(s.meta)} for m, s in zip(self.members, states, strict=True)]
+        more = {"models": entries, "folds": [len(folds) for folds in models], "trials": self.trials.to_dict("records")}
         return State(arrays, described(self, targets, unlearned) | more)
 
     @classmethod
@@ -212,14 +212,14 @@ class Auto(Method):
         """Rebuild all models; raises ``ModelFileError`` where they do not fit together."""
         with refused("the parts of auto do not fit together"):
             auto = cls(**state.meta["params"])
-            targets, own = targets_from_json(state.meta["targets"]), state.by_owner()
-            made, folds = list(state.meta["models"]), [int(n) for n in state.meta["folds"]]
+            targets, parts = targets_from_json(state.meta["targets"]), state.by_owner()
+            entries, folds = list(state.meta["models"]), [int(n) for n in state.meta["folds"]]
             weights = np.asarray(state.arrays["weights"], dtype=np.float64)
-            if not 1 <= len(made) <= LARGEST or sum(folds) != len(made) or min(folds) < 1:
-                raise ValueError(f"{len(made)} models in {len(folds)} methods cannot be")
+            if not 1 <= len(entries) <= LARGEST or sum(folds) != len(entries) or min(folds) < 1:
+                raise ValueError(f"{len(entries)} models in {len(folds)} methods cannot be")
             if weights.shape != (len(folds), sum(len(target.columns) for target in targets)) or (weights < 0).any():
                 raise ValueError("the weights are not those of the models")
-            methods = [_restored(each, own.get(f"model-{i}", {})) for i, each in enumerate(made)]
+            methods = [_restored(entry, parts.get(f"model-{i}", {})) for i, entry in enumerate(entries)]
             ends = np.cumsum(folds)
             models = [methods[end - n : end] for n, end in zip(folds, ends, strict=True)]
             auto._fitted = (targets, models, weights, restore_unlearned(state.meta, targets))
@@ -252,9 +252,9 @@ def _restored(entry: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Met
     name = str(entry["name"])
     if name == Auto.name or name not in registry.names("method"):
         raise ValueError(f"{name[:60]!r} is no method that can be kept")
-    made: type[Method] = registry.get("method", name)
-    check_types(made, entry["meta"].get("params", {}))
-    return made.from_state(State(arrays, entry["meta"]))
+    method_class: type[Method] = registry.get("method", name)
+    check_types(method_class, entry["meta"].get("params", {}))
+    return method_class.from_state(State(arrays, entry["meta"]))
 
 
 def _fold_of(splits: Sequence[Split], n: int) -> np.ndarray:

@@ -119,8 +119,8 @@ def _descend(
             rate = min(rate, 0.1 / max(depth * largest ** (depth - 2) * float(np.abs(pull).max()), 1e-12))
         rate = rate if until is None else min(rate, until - clock)
         u, v = (
-            each + sign * rate * depth * (each**power if power else 1.0) * pull / (1 if power else 2)
-            for each, sign in ((u, 1.0), (v, -1.0))
+            factor + sign * rate * depth * (factor**power if power else 1.0) * pull / (1 if power else 2)
+            for factor, sign in ((u, 1.0), (v, -1.0))
         )
         height = height + (w * problem.residual(slope, height)).sum(axis=0) / curve * 0.5
         clock += rate

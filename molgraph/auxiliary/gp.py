@@ -74,12 +74,12 @@ class Posterior(TargetModel):
             raise ValueError(f"{m:,} rows, at most {MOST_ROWS:,} may be")
         k = n_classes(stored.target) or 1
         shapes = {"alpha": (m, k), "noise": (m, k), "mean": (k,), "signal": (k,), "unit": (2,)}
-        found = {name: stored.array(name, *shape) for name, shape in shapes.items()}
-        own = stored.array("measured", k) if "measured" in stored.arrays else found["noise"].mean(axis=0)  # older files
-        found["measured"] = own
-        if not ((found["noise"] > 0).all() and (found["signal"] > 0).all()):
+        parts = {name: stored.array(name, *shape) for name, shape in shapes.items()}
+        var = stored.array("measured", k) if "measured" in stored.arrays else parts["noise"].mean(axis=0)  # older files
+        parts["measured"] = var
+        if not ((parts["noise"] > 0).all() and (parts["signal"] > 0).all()):
             raise ValueError("variances that are not above 0")
-        return cls(stored.target, stored.index, rows, **found)
+        return cls(stored.target, stored.index, rows, **parts)
 
 
 @register(
@@ -238,8 +238,8 @@ def tune(kernel: np.ndarray, y: np.ndarray, noise: np.ndarray | None, steps: int
             loss = -marginal(model(x), t)
             loss.backward()
             optimiser.step()
-        found = 0.0 if noise is not None else float(likelihood.noise.detach()[0])
-        return float(model.mean_module.constant.detach()), float(model.covar_module.outputscale.detach()), found
+        noise_level = 0.0 if noise is not None else float(likelihood.noise.detach()[0])
+        return float(model.mean_module.constant.detach()), float(model.covar_module.outputscale.detach()), noise_level
 
 
 def _factor(kernel: np.ndarray, signal: float, noise: np.ndarray) -> Any:

@@ -46,9 +46,9 @@ def fit_kernel_machine(
         model = SVR(kernel="precomputed", C=cost, epsilon=epsilon, cache_size=CACHE_MB)
         one, intercept = _dual(model, kernel, (y - mean) / scale, weights)
         return one[:, None] * scale, np.array([intercept * scale + mean]), np.zeros((2, 1))
-    each = [1] if target.kind == "binary" else range(n_classes(target))
-    found = [_separate(kernel, y == c, weights, cost, seed) for c in each]
-    return np.stack([f[0] for f in found], axis=1), np.array([f[1] for f in found]), np.array([f[2] for f in found]).T
+    classes = [1] if target.kind == "binary" else range(n_classes(target))
+    fits = [_separate(kernel, y == c, weights, cost, seed) for c in classes]
+    return np.stack([f[0] for f in fits], axis=1), np.array([f[1] for f in fits]), np.array([f[2] for f in fits]).T
 
 
 def values_of_decisions(target: Target, f: np.ndarray, sigmoid: np.ndarray) -> np.ndarray:
@@ -129,5 +129,5 @@ def platt(decision: np.ndarray, is_one: np.ndarray, weights: np.ndarray | None =
         return float(value), np.array([(slope * decision).sum(), slope.sum()])
 
     start = np.array([-1.0, np.log((zeros + 1) / (ones + 1))])
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(None, 0.0), (None, None)])
-    return float(found.x[0]), float(found.x[1])
+    result = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(None, 0.0), (None, None)])
+    return float(result.x[0]), float(result.x[1])

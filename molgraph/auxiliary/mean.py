@@ -54,9 +54,9 @@ class MeanPredictor(Method):
         table, level, kinds, targets = checked(table), level_of(table.targets), np.zeros(0, np.int64), table.targets
         readable = table.ok
         if level != "row":
-            found = _kinds(table, level, readable)
-            rows = np.flatnonzero(readable & (np.array([*map(len, found), 0][:-1]) == sizes_of(table)))
-            table, kinds = table.take(rows), np.concatenate([kinds, *(found[row] for row in rows)])
+            row_kinds = _kinds(table, level, readable)
+            rows = np.flatnonzero(readable & (np.array([*map(len, row_kinds), 0][:-1]) == sizes_of(table)))
+            table, kinds = table.take(rows), np.concatenate([kinds, *(row_kinds[row] for row in rows)])
             readable = np.ones(len(kinds), dtype=bool)
         labels = check_targets(table, readable if level == "row" else None)
         flat = pooled(table)
@@ -64,8 +64,8 @@ class MeanPredictor(Method):
         row = _averages(targets, labels, readable, weights)
         by_kind = {}
         for kind in np.unique(kinds).tolist():
-            own = _averages(targets, labels, kinds == kind, weights)
-            by_kind[kind] = np.where(np.isnan(own), row, own)
+            averages = _averages(targets, labels, kinds == kind, weights)
+            by_kind[kind] = np.where(np.isnan(averages), row, averages)
         self._fitted = (targets, row, dict(labels.unlearned), by_kind)
         self.notes = notes_of(labels.unlearned)
         return self
@@ -76,9 +76,9 @@ class MeanPredictor(Method):
         table, level, packed = checked(table), level_of(targets), {}
         value = np.where(table.ok[:, None], row, np.nan)
         if level != "row":
-            found = _kinds(table, level, table.ok)
-            value = np.array([by_kind.get(kind, row) for kind in np.concatenate([[], *found]).tolist()])
-            value, offsets = value.reshape(-1, len(row)), offsets_of([*map(len, found)])
+            row_kinds = _kinds(table, level, table.ok)
+            value = np.array([by_kind.get(kind, row) for kind in np.concatenate([[], *row_kinds]).tolist()])
+            value, offsets = value.reshape(-1, len(row)), offsets_of([*map(len, row_kinds)])
             names = [name for target in targets for name in target.columns]
             packed = {name: Packed(offsets, value[:, j]) for j, name in enumerate(names)}
             value = np.zeros((len(table), 0))
@@ -117,12 +117,12 @@ def _averages(targets: Sequence[Target], labels: Labels, use: np.ndarray, weight
     row: list[float] = []
     for j, target in enumerate(targets):
         y = labels.y[:, j, None]
-        own = use & ~np.isnan(y[:, 0]) & (weights > 0)
-        if target.name in labels.unlearned or not own.any():
+        mask = use & ~np.isnan(y[:, 0]) & (weights > 0)
+        if target.name in labels.unlearned or not mask.any():
             row.extend([np.nan] * len(target.columns))
             continue
         values = y == np.arange(len(target.classes)) if target.kind == "multiclass" else y
-        row.extend(np.average(values[own], axis=0, weights=weights[own]))
+        row.extend(np.average(values[mask], axis=0, weights=weights[mask]))
     return np.array(row)
 
 

@@ -39,9 +39,9 @@ def make_own(path: str, *, reads: Reads = "", **params: Any) -> Method:
         >>> make_own("sklearn.linear_model:Ridge", alpha=3.0).resolved_params()["alpha"]
         3.0
     """
-    found = load_object(path)
-    if isinstance(found, type) and issubclass(found, Method):
-        return found(**params)
+    value = load_object(path)
+    if isinstance(value, type) and issubclass(value, Method):
+        return value(**params)
     return OwnMethod(path, params, reads=reads)
 
 
@@ -129,7 +129,7 @@ class OwnMethod(Method):
             if learned is not None and readable.any():
                 value[readable] = self._checked(learned(_rows(x, readable)), int(readable.sum()), target)
             columns.append(value)
-        unlearned = {t.name: "no labels" for t, each in zip(self.targets, self.learned, strict=True) if each is None}
+        unlearned = {t.name: "no labels" for t, item in zip(self.targets, self.learned, strict=True) if item is None}
         value = np.concatenate(columns, axis=1)
         return Prediction(table.ids, self.targets, value, table.status, table.reason, unlearned=unlearned)
 
@@ -161,14 +161,14 @@ class OwnMethod(Method):
         if not self.is_class and not self.is_made:
             self.notes = (UNWEIGHED,) * (weights is not None)
             return lambda asked: self.object(x, labels, asked, **params)
-        made = clone(self.object).set_params(**params) if self.is_made else self.object(**params)
-        weighs = weights is not None and "sample_weight" in inspect.signature(made.fit).parameters
-        made.fit(x, labels, **({"sample_weight": weights} if weighs else {}))
+        estimator = clone(self.object).set_params(**params) if self.is_made else self.object(**params)
+        weighs = weights is not None and "sample_weight" in inspect.signature(estimator.fit).parameters
+        estimator.fit(x, labels, **({"sample_weight": weights} if weighs else {}))
         if weights is not None and not weighs:
             self.notes = (UNWEIGHED,)
-        if target.kind in ("regression", "bounded") or not callable(getattr(made, "predict_proba", None)):
-            return made.predict
-        return lambda asked: _by_class(made.predict_proba(asked), made.classes_, target)
+        if target.kind in ("regression", "bounded") or not callable(getattr(estimator, "predict_proba", None)):
+            return estimator.predict
+        return lambda asked: _by_class(estimator.predict_proba(asked), estimator.classes_, target)
 
     def _checked(self, value: Any, n: int, target: Target) -> np.ndarray:
         """The values as float64 [n, columns of the target].
@@ -179,21 +179,21 @@ class OwnMethod(Method):
         try:
             if np.iscomplexobj(value):
                 raise TypeError("they are complex")
-            found = np.asarray(value, dtype=np.float64)
+            array = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise FormatError(f"{self.path} returned no numbers: {error}") from error
         width = len(target.columns)
-        if found.size and not (np.abs(found) <= np.finfo(np.float32).max).any():
+        if array.size and not (np.abs(array) <= np.finfo(np.float32).max).any():
             raise FormatError(f"{self.path} returned no finite number", hint=f"return {n} numbers")
-        if width > 1 and found.ndim == 1:  # labels of classes
-            if not np.isin(found, np.arange(width)).all():
-                raise FormatError(f"{self.path} returned {found.min():g} to {found.max():g}", hint=f"0 to {width - 1}")
-            found = np.eye(width)[found.astype(np.int64)]
-        if found.size != n * width:
-            raise ShapeError(f"{self.path} returned {found.shape} values for {n} rows", hint=f"return {n} numbers")
-        if target.kind not in ("regression", "bounded") and ((found < 0) | (found > 1)).any():
-            raise FormatError(f"{self.path} returned {np.nanmin(found):g} to {np.nanmax(found):g}", hint=PROBABLE)
-        return found.reshape(n, width)
+        if width > 1 and array.ndim == 1:  # labels of classes
+            if not np.isin(array, np.arange(width)).all():
+                raise FormatError(f"{self.path} returned {array.min():g} to {array.max():g}", hint=f"0 to {width - 1}")
+            array = np.eye(width)[array.astype(np.int64)]
+        if array.size != n * width:
+            raise ShapeError(f"{self.path} returned {array.shape} values for {n} rows", hint=f"return {n} numbers")
+        if target.kind not in ("regression", "bounded") and ((array < 0) | (array > 1)).any():
+            raise FormatError(f"{self.path} returned {np.nanmin(array):g} to {np.nanmax(array):g}", hint=PROBABLE)
+        return array.reshape(n, width)
 
 
 def _rows(x: Any, use: np.ndarray) -> Any:

@@ -99,7 +99,7 @@ class RandomForest(TabularMethod):
         columns: Any = [0]
         if classes:
             columns = forest.classes_ if target.kind == "multiclass" else np.where(forest.classes_ == 1, 0, -1)
-        trees = (nodes_of_sklearn(each.tree_, columns, len(target.columns)) for each in forest.estimators_)
+        trees = (nodes_of_sklearn(estimator.tree_, columns, len(target.columns)) for estimator in forest.estimators_)
         return MeanOfTrees.from_nodes(target, trees, data.x.shape[1])
 
     def space(self) -> Space:

@@ -40,8 +40,8 @@ def checked(table: Table) -> Table:
     """
     for column in table.entities:
         if column.kind == "molecule":
-            found = check_molecules(replace(table, entities=(column,)))
-            table = replace(table, status=found.status, reason=found.reason)
+            molecules = check_molecules(replace(table, entities=(column,)))
+            table = replace(table, status=molecules.status, reason=molecules.reason)
     return table
 
 

@@ -114,12 +114,12 @@ class WLKernel(Method):
             if target.name in labels.unlearned:
                 machines.append(None)
                 continue
-            own, w = x[use], weights[rows[use]]
-            found = fit_kernel_machine(
-                (own @ own.T).toarray(), target, labels.y[rows[use], j], None if (w == w[:1]).all() else w,
+            features, w = x[use], weights[rows[use]]
+            solution = fit_kernel_machine(
+                (features @ features.T).toarray(), target, labels.y[rows[use], j], None if (w == w[:1]).all() else w,
                 cost=float(self.cost), epsilon=float(self.epsilon), seed=int(self.seed),
             )  # fmt: skip
-            machines.append(Machine(own.T @ found[0], *found[1:]))
+            machines.append(Machine(features.T @ solution[0], *solution[1:]))
         self.notes = notes_of(labels.unlearned)
         self._fitted = Fitted(targets, inputs, colors, tuple(machines), dict(labels.unlearned))
         return self
@@ -155,7 +155,7 @@ class WLKernel(Method):
         arrays = {"colors": fitted.colors.view(np.int64)}
         for j, machine in enumerate(fitted.machines):
             arrays |= {} if machine is None else {f"target_{j}.{key}": array for key, array in vars(machine).items()}
-        inputs = [each.to_json() for each in fitted.inputs]
+        inputs = [entry.to_json() for entry in fitted.inputs]
         return State(arrays, described(self, fitted.targets, fitted.unlearned) | {"inputs": inputs})
 
     @classmethod
@@ -172,15 +172,15 @@ class WLKernel(Method):
             colors = colors.view(np.uint64)
             if (colors[1:] <= colors[:-1]).any():
                 raise ValueError("the colours are not ascending")
-            own = state.by_owner()
+            parts = state.by_owner()
             machines: list[Machine | None] = []
             for j, target in enumerate(targets):
-                k, arrays = len(target.columns), own.get(f"target_{j}", {})
+                k, arrays = len(target.columns), parts.get(f"target_{j}", {})
                 if target.name in unlearned:
                     machines.append(None)
                     continue
                 machine = Machine(**{key: np.asarray(array, dtype=np.float64) for key, array in arrays.items()})
-                if [each.shape for each in vars(machine).values()] != [(len(colors), k), (k,), (2, k)]:
+                if [value.shape for value in vars(machine).values()] != [(len(colors), k), (k,), (2, k)]:
                     raise ValueError("the weights do not fit the targets")
                 machines.append(machine)
             fitted = Fitted(targets, (Input.from_json(inputs[0]),), colors, tuple(machines), unlearned)
@@ -200,9 +200,9 @@ def color_counts(store: GraphStore, graphs: np.ndarray, spec: InputSpec, rounds:
     Returns:
         uint64 [colours], ascending, and float64 [g, colours].
     """
-    found = [_pairs(collate(store, graphs[a : a + BLOCK]), spec, rounds) for a in range(0, len(graphs), BLOCK)]
-    owner = np.concatenate([np.zeros(0, np.int64), *(own + BLOCK * i for i, (own, _) in enumerate(found))])
-    keys, place = np.unique(np.concatenate([np.zeros(0, np.uint64), *(key for _, key in found)]), return_inverse=True)
+    blocks = [_pairs(collate(store, graphs[a : a + BLOCK]), spec, rounds) for a in range(0, len(graphs), BLOCK)]
+    owner = np.concatenate([np.zeros(0, np.int64), *(graph + BLOCK * i for i, (graph, _) in enumerate(blocks))])
+    keys, place = np.unique(np.concatenate([np.zeros(0, np.uint64), *(key for _, key in blocks)]), return_inverse=True)
     return keys, csr_array((np.ones(len(owner)), (owner, place)), shape=(len(graphs), len(keys)))
 
 
@@ -211,7 +211,7 @@ def _pairs(batch: GraphBatch, spec: InputSpec, rounds: int) -> tuple[np.ndarray,
     atoms, bonds = _labels(batch, "atom", "node", spec), _labels(batch, "bond", "edge", spec)
     offsets = np.append(0, np.cumsum(np.bincount(batch.target.numpy(), minlength=batch.n_atoms)))
     rows = atom_colors(atoms, bonds, batch.source.numpy(), offsets, rounds)
-    keys = [own ^ np.uint64(_ROUND * t % 2**64) for t, own in enumerate(rows)]
+    keys = [colors ^ np.uint64(_ROUND * t % 2**64) for t, colors in enumerate(rows)]
     return np.tile(batch.graph_of("atom").numpy(), rounds + 1), np.concatenate(keys)
 
 

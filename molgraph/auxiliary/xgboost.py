@@ -123,9 +123,9 @@ class XGBoost(TabularMethod):
         how = {"max_bin": int(self.max_bin), "nthread": cores(self.threads)}
 
         def fitted(rows: np.ndarray, more: Mapping[str, Any], **labels: np.ndarray) -> Any:
-            own = {name: values[rows] for name, values in labels.items()}
-            given = own | {"weight": None if weights is None else weights[rows]} | how
-            matrix = xgboost.QuantileDMatrix(data.x[rows], **given)
+            row_labels = {name: values[rows] for name, values in labels.items()}
+            options = row_labels | {"weight": None if weights is None else weights[rows]} | how
+            matrix = xgboost.QuantileDMatrix(data.x[rows], **options)
             return xgboost.train({**settings, **more}, matrix, num_boost_round=int(self.n_estimators))
 
         if known.all():

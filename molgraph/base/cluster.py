@@ -139,10 +139,10 @@ class Cluster:
 
 def _own_modules() -> list[ModuleType]:
     """Modules of a user's own, which other nodes need not have: files that were named, and those of this folder."""
-    here, found = Path.cwd(), [*sys.modules.items()]
+    here, modules = Path.cwd(), [*sys.modules.items()]
     return [
         module
-        for name, module in found
+        for name, module in modules
         if name != "__main__" and (file := getattr(module, "__file__", None))
         if name.endswith(".py") or (name == module.__name__ and Path(file).parent == here)
     ]

@@ -29,8 +29,8 @@ def code_hash(objects: Iterable[Any]) -> str:
         (64, True)
     """
     files, packages = {}, set[str]()
-    for each in objects:
-        for part in each.__mro__ if isinstance(each, type) else (each,):
+    for item in objects:
+        for part in item.__mro__ if isinstance(item, type) else (item,):
             name = part.__name__ if isinstance(part, ModuleType) else getattr(part, "__module__", "")
             if name.startswith("molgraph.base."):
                 continue

@@ -20,8 +20,8 @@ def seconds_of(duration: str | float) -> float:
         >>> seconds_of("10m"), seconds_of("1.5 h"), seconds_of(30)
         (600.0, 5400.0, 30.0)
     """
-    found = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(s|min|m|h|d|)", str(duration).strip().lower())
-    seconds = float(found[1]) * UNITS[found[2]] if found else math.nan
+    match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(s|min|m|h|d|)", str(duration).strip().lower())
+    seconds = float(match[1]) * UNITS[match[2]] if match else math.nan
     if not 0 < seconds < math.inf:
         raise BadValueError(f"the budget is {duration!r}", hint="give a time above 0, such as 90s, 10m or 2h")
     return seconds

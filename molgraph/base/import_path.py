@@ -35,7 +35,7 @@ def load_object(path: str) -> Any:
         sys.path.insert(0, here)
     try:
         with _at_most(IMPORT_SECONDS), redirect_stdout(sys.stderr):
-            found = getattr(_from_file(module) if module.endswith(".py") else import_module(module), name)
+            value = getattr(_from_file(module) if module.endswith(".py") else import_module(module), name)
     except AttributeError as error:
         raise UnknownNameError(f"{module} has no {name!r}", hint=nearest(name, dir(sys.modules[module]))) from error
     except (Exception, SystemExit) as error:  # it is somebody else's code, which may raise anything
@@ -45,9 +45,9 @@ def load_object(path: str) -> Any:
     finally:
         if os.getpid() != process:  # the module forked, and this is its child
             os._exit(0)
-    if not callable(found) and not hasattr(found, "fit") and not hasattr(found, "score"):
-        raise BadValueError(f"{path!r} is a {type(found).__name__}", hint="name an estimator, a class or a function")
-    return found
+    if not callable(value) and not hasattr(value, "fit") and not hasattr(value, "score"):
+        raise BadValueError(f"{path!r} is a {type(value).__name__}", hint="name an estimator, a class or a function")
+    return value
 
 
 def _from_file(path: str) -> ModuleType:

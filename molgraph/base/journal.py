@@ -61,7 +61,7 @@ class Journal:
         self.steps.append(json.loads(line))
         if self.path is None:
             return
-        text = "".join(f"{each}\n" for each in ([] if self._end else [self._first]) + [line]).encode()
+        text = "".join(f"{entry}\n" for entry in ([] if self._end else [self._first]) + [line]).encode()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with open(self.path, "r+b" if self.path.exists() else "x+b") as file:

@@ -38,17 +38,17 @@ class Keyword:
 def keywords(section: type[Section], *, leave: Collection[str] = ()) -> dict[str, Keyword]:
     """The keys of a section of a recipe that have an ``Option``, but those of ``leave``, in their order."""
     hints = get_type_hints(section, include_extras=True)
-    found = {}
+    result = {}
     for name, field in section.model_fields.items():
-        options = [each for each in get_args(hints[name])[1:] if isinstance(each, Option)]
+        options = [option for option in get_args(hints[name])[1:] if isinstance(option, Option)]
         if options and name not in leave:
-            found[name] = Keyword(hints[name], field.default, options[0])
-    return found
+            result[name] = Keyword(hints[name], field.default, options[0])
+    return result
 
 
 def optional(known: Mapping[str, Keyword]) -> dict[str, Keyword]:
     """The same keywords, each None where it is not given: their defaults are a recipe's, which may name others."""
-    return {name: replace(each, default=None) for name, each in known.items()}
+    return {name: replace(keyword, default=None) for name, keyword in known.items()}
 
 
 def takes(known: Mapping[str, Keyword], *, plain: bool = True) -> Callable[[F], F]:
@@ -66,20 +66,20 @@ def takes(known: Mapping[str, Keyword], *, plain: bool = True) -> Callable[[F], 
     """
 
     def add(function: F) -> F:
-        own = signature(function, eval_str=True)
-        rest = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        made = [Parameter(n, Parameter.KEYWORD_ONLY, default=k.default, annotation=k.hint) for n, k in known.items()]
+        original = signature(function, eval_str=True)
+        rest = [p for p in original.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        params = [Parameter(n, Parameter.KEYWORD_ONLY, default=k.default, annotation=k.hint) for n, k in known.items()]
         first = [p for p in rest if p.kind is not p.KEYWORD_ONLY]
-        made = [*first, *made, *rest[len(first) :]]
-        function.__annotations__ = {p.name: p.annotation for p in made if p.annotation is not p.empty}
+        params = [*first, *params, *rest[len(first) :]]
+        function.__annotations__ = {p.name: p.annotation for p in params if p.annotation is not p.empty}
         if plain:
             types = get_type_hints(function)
-            made = [p.replace(annotation=types.get(p.name, p.empty)) for p in made]
-        function.__signature__ = own.replace(parameters=made)  # type: ignore[attr-defined]
+            params = [p.replace(annotation=types.get(p.name, p.empty)) for p in params]
+        function.__signature__ = original.replace(parameters=params)  # type: ignore[attr-defined]
         lines = (function.__doc__ or "").splitlines(keepends=True)
         for i in [i for i, line in enumerate(lines) if line.strip() == "**options"]:
             indent = lines[i].partition("*")[0]
-            lines[i] = "".join(f"{indent}{name}: {each.option.help}\n" for name, each in known.items())
+            lines[i] = "".join(f"{indent}{name}: {keyword.option.help}\n" for name, keyword in known.items())
         function.__doc__ = "".join(lines) or None
         return function
 
@@ -95,7 +95,7 @@ def fill(known: Mapping[str, Keyword], given: Mapping[str, Any]) -> dict[str, An
     for name in given:
         if name not in known:
             raise UnknownNameError(f"there is no option {name!r}", hint=nearest(name, list(known)))
-    return {name: given.get(name, each.default) for name, each in known.items()}
+    return {name: given.get(name, keyword.default) for name, keyword in known.items()}
 
 
 def plain_types(hint: Any) -> set[Any]:
@@ -113,5 +113,5 @@ def plain_types(hint: Any) -> set[Any]:
     if arguments[1:] == (...,):
         return {list}
     if get_origin(hint) in (Union, UnionType):
-        return set().union(*(plain_types(each) for each in arguments if each is not NoneType))
+        return set().union(*(plain_types(argument) for argument in arguments if argument is not NoneType))
     return {str}

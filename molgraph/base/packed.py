@@ -25,9 +25,9 @@ class Packed:
     @classmethod
     def of(cls, lists: Iterable[Any]) -> Packed:
         """From a list for each row; None is a row without values, and None within a list a missing value (NaN)."""
-        arrays = [np.zeros(0) if each is None else np.asarray(each, dtype=np.float64) for each in lists]
-        full = [each for each in arrays if len(each)]
-        return cls(offsets_of([len(each) for each in arrays]), np.concatenate(full) if full else np.zeros(0))
+        arrays = [np.zeros(0) if item is None else np.asarray(item, dtype=np.float64) for item in lists]
+        full = [item for item in arrays if len(item)]
+        return cls(offsets_of([len(item) for item in arrays]), np.concatenate(full) if full else np.zeros(0))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

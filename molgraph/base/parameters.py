@@ -56,8 +56,8 @@ def check_names(cls: type, params: Iterable[str], *, owner: str = "") -> None:
     known = _arguments(cls)
     for name in params:
         if name not in known and name not in getattr(cls, "older", ()):
-            own = [each for each, argument in known.items() if argument.default is not argument.empty] or known
-            raise UnknownNameError(f"{owner or cls.__name__} has no parameter {name!r}", hint=nearest(name, own))
+            candidates = [key for key, argument in known.items() if argument.default is not argument.empty] or known
+            raise UnknownNameError(f"{owner or cls.__name__} has no parameter {name!r}", hint=nearest(name, candidates))
 
 
 def check_types(cls: type, params: Mapping[str, Any], *, owner: str = "") -> None:
@@ -78,8 +78,8 @@ def check_types(cls: type, params: Mapping[str, Any], *, owner: str = "") -> Non
             default = known[name].default
             hint = "" if default is inspect.Parameter.empty else f"its default is {default!r}"
             shown = repr(value) if len(repr(value)) < 80 else f"{repr(value)[:80]}..."
-            said = f"{owner or cls.__name__}: {name} is {shown}, expected {_in_words(hints.get(name, Any))}"
-            raise BadValueError(said, hint=hint)
+            message = f"{owner or cls.__name__}: {name} is {shown}, expected {_in_words(hints.get(name, Any))}"
+            raise BadValueError(message, hint=hint)
 
 
 def refuse_unread(cls: type, form: str, given: Mapping[str, Any]) -> None:
@@ -128,9 +128,9 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin is Annotated:
         return _fits(value, arguments[0]) and all(r.holds(value) for r in arguments[1:] if isinstance(r, Range))
     if origin in (Union, UnionType):
-        return any(_fits(value, each) for each in arguments)
+        return any(_fits(value, item) for item in arguments)
     if origin is Literal:
-        return any(type(value) is type(each) and value == each for each in arguments)
+        return any(type(value) is type(item) and value == item for item in arguments)
     if hint is bool:
         return isinstance(value, bool | np.bool_)
     if hint is int:
@@ -139,9 +139,9 @@ def _fits(value: Any, hint: Any) -> bool:
         return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and math.isfinite(value)
     kind = origin or hint
     if isinstance(value, Mapping) and isinstance(kind, type) and issubclass(kind, Mapping) and arguments:
-        return all(_fits(key, arguments[0]) and _fits(each, arguments[1]) for key, each in value.items())
+        return all(_fits(key, arguments[0]) and _fits(item, arguments[1]) for key, item in value.items())
     if kind in (list, tuple, Sequence):
-        inner = [each for each in arguments if each is not Ellipsis] or [Any]
+        inner = [item for item in arguments if item is not Ellipsis] or [Any]
         types = inner * len(value) if isinstance(value, list | tuple) and len(inner) == 1 else inner
         return isinstance(value, list | tuple) and len(types) == len(value) and all(map(_fits, value, types))
     return kind is Any or not isinstance(kind, type) or isinstance(value, kind)
@@ -152,7 +152,7 @@ def _in_words(hint: Any) -> str:
     if origin is Annotated:
         return " ".join([_in_words(arguments[0]), *(str(r) for r in arguments[1:] if isinstance(r, Range))])
     if origin in (Union, UnionType):
-        return " or ".join(_in_words(each) for each in arguments)
+        return " or ".join(_in_words(argument) for argument in arguments)
     if origin is Literal:
         return " or ".join(map(repr, arguments))
     kind = origin or hint

@@ -94,13 +94,13 @@ def settings_of(make: Any, part: Part, *, first: int = 0, fixed: Mapping[str, An
         type_hints,
     )
 
-    own = [name for name in [*inspect.signature(make).parameters][first:] if name not in (fixed or {})]
-    settings = {**dict(zip(own, part.values, strict=False)), **part.settings}
-    if len(part.values) > len(own):
-        raise BadValueError(f"{part.name} has {len(own)} parameters, and {len(part.values)} values are written")
+    names = [name for name in [*inspect.signature(make).parameters][first:] if name not in (fixed or {})]
+    settings = {**dict(zip(names, part.values, strict=False)), **part.settings}
+    if len(part.values) > len(names):
+        raise BadValueError(f"{part.name} has {len(names)} parameters, and {len(part.values)} values are written")
     for setting in settings:
-        if setting not in own:
-            raise UnknownNameError(f"{part.name} has no parameter {setting!r}", hint=nearest(setting, own))
+        if setting not in names:
+            raise UnknownNameError(f"{part.name} has no parameter {setting!r}", hint=nearest(setting, names))
     check_types(make, settings, owner=part.name)
     hints = type_hints(make)
     return {key: float(value) if _is_float(hints.get(key), value) else value for key, value in settings.items()}
@@ -169,13 +169,13 @@ def split_model(name: str, params: Mapping[str, Any] | None = None) -> tuple[str
     if "(" not in name:
         return name, dict(params or {})
     parts = read_parts(name, "model")
-    own: dict[str, Any] = {}
+    part_params: dict[str, Any] = {}
     for part in parts:
         if len(part.values) > 1 or ("method" in part.settings and part.values):
             raise BadValueError(f"{part.name} has a value without a name", hint=f"write {part.name}(NAME=VALUE)")
         settings = {**dict(zip(("method",), part.values, strict=False)), **part.settings}
-        own |= {f"{part.name}.{key}" if len(parts) > 1 else key: value for key, value in settings.items()}
-    return "+".join(part.name for part in parts), {**own, **(params or {})}
+        part_params |= {f"{part.name}.{key}" if len(parts) > 1 else key: value for key, value in settings.items()}
+    return "+".join(part.name for part in parts), {**part_params, **(params or {})}
 
 
 def _part(text: str) -> Part:

@@ -35,4 +35,4 @@ def geometry_of(method: Trainable) -> str:
         if isinstance(part, MakesGeometry):
             return part.geometry
     inputs = method.graph_inputs() if isinstance(method, PredictsGraphs) else ()
-    return GIVEN if any(each.kind == "geometry" for each in inputs) else ""
+    return GIVEN if any(column.kind == "geometry" for column in inputs) else ""

@@ -72,11 +72,11 @@ class Prediction:
             status, reason = self._check_packed(below)
         if not learned.all() or below:
             value, reason = np.where(learned, value, np.nan), reason.copy()
-            words = [f"{name} ({why})" for name, why in self.unlearned.items()]
+            words = [f"{name} ({cause})" for name, cause in self.unlearned.items()]
             more = [f"and {len(words) - _NAMED} more"] * (len(words) > _NAMED)
             reason[(status == "ok") & (reason == "")] = "not learned: " + "; ".join(words[:_NAMED] + more)
-        found = fail_rows(self.columns, value, learned, status, reason)
-        for name, array in zip(("value", "status", "reason"), found, strict=True):
+        arrays = fail_rows(self.columns, value, learned, status, reason)
+        for name, array in zip(("value", "status", "reason"), arrays, strict=True):
             object.__setattr__(self, name, array)  # frozen for everybody else
         if self.spread is not None:
             object.__setattr__(self, "spread", np.where(np.isfinite(self.spread), self.spread, np.nan))
@@ -87,13 +87,13 @@ class Prediction:
     def _check_packed(self, empty: Collection[str]) -> tuple[np.ndarray, np.ndarray]:
         """Empty columns that mean nothing, and mark rows none of whose atoms has a finite value."""
         status, reason, packed = self.status.copy(), self.reason.copy(), {}
-        for name, each in self.packed.items():
-            if len(each) != len(self.ids):
-                raise ValueError(f"{name} has {len(each)} rows, expected {len(self.ids)}")
-            use = np.isfinite(each.values) & (name.removesuffix("_spread") not in empty)
-            packed[name] = Packed(each.offsets, np.where(use, each.values, np.nan))
-            counts = np.bincount(np.repeat(np.arange(len(each)), each.sizes)[use], minlength=len(each))
-            for row in np.flatnonzero((status == "ok") & (each.sizes > 0) & (counts == 0)) if name not in empty else ():
+        for name, item in self.packed.items():
+            if len(item) != len(self.ids):
+                raise ValueError(f"{name} has {len(item)} rows, expected {len(self.ids)}")
+            use = np.isfinite(item.values) & (name.removesuffix("_spread") not in empty)
+            packed[name] = Packed(item.offsets, np.where(use, item.values, np.nan))
+            counts = np.bincount(np.repeat(np.arange(len(item)), item.sizes)[use], minlength=len(item))
+            for row in np.flatnonzero((status == "ok") & (item.sizes > 0) & (counts == 0)) if name not in empty else ():
                 status[row], reason[row] = NO_VALUE, f"the model gives no finite number for {name}"
         object.__setattr__(self, "packed", packed)
         return status, reason

@@ -19,11 +19,11 @@ def children(pid: int) -> list[int]:
 
     psutil reads every process of the machine to find the children of one.
     """
-    found: list[int] = []
-    for each in Path(f"/proc/{pid}").glob("task/*/children"):
+    pids: list[int] = []
+    for path in Path(f"/proc/{pid}").glob("task/*/children"):
         with contextlib.suppress(OSError):  # it has ended
-            found += map(int, each.read_text().split())
-    return found
+            pids += map(int, path.read_text().split())
+    return pids
 
 
 def memory_mb(pid: int) -> float:
@@ -32,13 +32,13 @@ def memory_mb(pid: int) -> float:
     if sys.platform != "linux":
         with contextlib.suppress(psutil.Error):
             process = psutil.Process(pid)
-            held = sum(each.memory_info().rss for each in (process, *process.children(recursive=True)))
+            held = sum(member.memory_info().rss for member in (process, *process.children(recursive=True)))
         return held / 2**20
     while todo:
-        own = todo.pop()
+        process_id = todo.pop()
         with contextlib.suppress(OSError, IndexError):  # it has ended
-            held += int(Path(f"/proc/{own}/statm").read_text().split()[1]) * _PAGE
-            todo += children(own)
+            held += int(Path(f"/proc/{process_id}/statm").read_text().split()[1]) * _PAGE
+            todo += children(process_id)
     return held / 2**20
 
 

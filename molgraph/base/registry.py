@@ -139,9 +139,9 @@ def _import(module: str, name: str = "") -> None:
         return
     if find_spec(package) is None:
         return
-    for each in iter_modules(import_module(package).__path__):
-        if fnmatch(each.name, pattern) and (not name or each.name == name.replace("-", "_")):
-            import_module(f"{package}.{each.name}")
+    for info in iter_modules(import_module(package).__path__):
+        if fnmatch(info.name, pattern) and (not name or info.name == name.replace("-", "_")):
+            import_module(f"{package}.{info.name}")
 
 
 def kinds() -> list[str]:

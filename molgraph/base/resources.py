@@ -35,12 +35,12 @@ def recipe_path(name: str | Path) -> Path:
     Raises:
         UnknownNameError: neither, with the nearest known names.
     """
-    given = Path(name)
-    if given.suffix == ".toml" and given.is_file():
-        return given
+    path = Path(name)
+    if path.suffix == ".toml" and path.is_file():
+        return path
     known = recipe_names()
-    stem = given.name.removesuffix(".toml")
-    if stem in known and given.parent in (Path("."), Path("pipelines")):
+    stem = path.name.removesuffix(".toml")
+    if stem in known and path.parent in (Path("."), Path("pipelines")):
         return shipped_dir("pipelines") / f"{stem}.toml"
     words = f"there is no recipe {str(name)!r}, neither as a file nor shipped"
     raise UnknownNameError(words, hint=nearest(stem, known))
@@ -64,20 +64,20 @@ def model_path(name: str | os.PathLike[str]) -> Path:
         >>> model_path("mine.mgm").name, model_path("jtvae-zinc").name
         ('mine.mgm', 'jtvae-zinc.mgm')
     """
-    given, known = Path(name), model_names()
-    if given.is_file() or given.name != str(name):
-        return given
-    if given.name in known:
+    path, known = Path(name), model_names()
+    if path.is_file() or path.name != str(name):
+        return path
+    if path.name in known:
         return shipped_dir("pipelines") / "models" / f"{name}.mgm"
-    if given.name in PUBLISHED:
-        return _published(given.name)
-    if not given.suffix and not given.is_dir():
-        words = f"there is no file {given.name!r}, and no model of that name comes with molgraph"
-        close = close_names(given.name, [*known, *PUBLISHED])
+    if path.name in PUBLISHED:
+        return _published(path.name)
+    if not path.suffix and not path.is_dir():
+        words = f"there is no file {path.name!r}, and no model of that name comes with molgraph"
+        close = close_names(path.name, [*known, *PUBLISHED])
         raise MissingFileError(
             words, hint=did_you_mean(close) if close else f"by name: {', '.join([*known, *PUBLISHED])}"
         )
-    return given
+    return path
 
 
 def _published(name: str) -> Path:

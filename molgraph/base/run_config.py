@@ -85,30 +85,30 @@ class RunConfig(Section):
             if not equals or not key:
                 raise BadValueError(f"{assignment!r} is not of the form key=value", hint="example: epochs=30")
             section, name, param = _find(key, values.get("model", {}).get("name", ModelSection().name))
-            given = values.setdefault(section, {})
-            given[name] = given.get(name, {}) | {param: _literal(text)} if param else _fitting(section, name, text)
+            fields = values.setdefault(section, {})
+            fields[name] = fields.get(name, {}) | {param: _literal(text)} if param else _fitting(section, name, text)
         return type(self).from_dict(values)
 
 
 def _find(key: str, model: str) -> tuple[str, str, str]:
     """Section, field and (for a model's parameter) parameter that a key means; ``model`` is the model, for hints."""
-    known = {f"{section}.{name}": name for section, each in SECTIONS.items() for name in each.model_fields}
+    known = {f"{section}.{name}": name for section, item in SECTIONS.items() for name in item.model_fields}
     key = FORMER.get(key, key)
     path = key.removeprefix("model.")
     if path.startswith("params.") and path != "params.":
         return "model", "params", path.removeprefix("params.")
-    matches = [each for each, name in known.items() if key in (each, name)]
+    matches = [item for item, name in known.items() if key in (item, name)]
     if len(matches) == 1:
         section, name = matches[0].split(".")
         return section, name, ""
     if matches:
         hint = f"write one of them, as {matches[-1]}=..."
         raise UnknownNameError(f"{key!r} could mean {' or '.join(matches)}", hint=hint)
-    own = _parameters(model)
-    if key in own:
+    parameters = _parameters(model)
+    if key in parameters:
         raise UnknownNameError(f"{key!r} is a parameter of {model}", hint=f"write it params.{key}=...")
     candidates = sorted({*known} if "." in key else {*known.values()})
-    close = [f"params.{name}" for name in close_names(key, own)] if not close_names(key, candidates) else []
+    close = [f"params.{name}" for name in close_names(key, parameters)] if not close_names(key, candidates) else []
     hint = did_you_mean(close) if close else nearest(key, candidates)
     raise UnknownNameError(f"the recipe has no key {key!r}", hint=f"{hint}; a model's own parameter is params.NAME")
 
@@ -116,8 +116,8 @@ def _find(key: str, model: str) -> tuple[str, str, str]:
 def _parameters(model: str) -> list[str]:
     """The parameters of a registered method or encoder, with those of its training; none of an unknown model."""
     kinds = [("method", model)] if model in names("method") else [("encoder", model), ("method", "graph")]
-    found = [signature(get(kind, name).__init__).parameters for kind, name in kinds if name in names(kind)]
-    return [name for parameters in found for name in parameters if name not in ("self", "spec")]
+    signatures = [signature(get(kind, name).__init__).parameters for kind, name in kinds if name in names(kind)]
+    return [name for parameters in signatures for name in parameters if name not in ("self", "spec")]
 
 
 def _fitting(section: str, name: str, text: str) -> Any:

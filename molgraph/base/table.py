@@ -163,8 +163,8 @@ class Table:
 
     def entity(self, kind: EntityKind = "molecule") -> Entities:
         """The first entity column of a kind; raises ``MissingColumnError`` where there is none."""
-        if found := next((column for column in self.entities if column.kind == kind), None):
-            return found
+        if match := next((column for column in self.entities if column.kind == kind), None):
+            return match
         raise MissingColumnError(f"the table has no {kind} column", hint=f"it has: {[e.kind for e in self.entities]}")
 
     def column(self, name: str) -> Entities:
@@ -215,7 +215,7 @@ class Table:
         rows = np.asarray(rows)
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
         columns = {name: getattr(self, name) for name in _COLUMNS}
-        picked: dict[str, Any] = {name: None if each is None else each[rows] for name, each in columns.items()}
+        picked: dict[str, Any] = {name: None if array is None else array[rows] for name, array in columns.items()}
         return replace(
             self,
             entities=tuple(replace(e, values=e.values[rows]) for e in self.entities),
@@ -258,18 +258,18 @@ class Table:
         """
         import pandas as pd
 
-        given = [(e.name, e.values) for e in self.entities]
-        given += zip([t.name for t in self.row_targets], () if self.y is None else self.y.T, strict=False)
-        given += [(name, packed.lists()) for name, packed in self.packed.items()]
-        given += zip(self.feature_names, () if self.features is None else self.features.T, strict=False)
-        own = {"weight": self.weights, "split": self.split, "status": self.status, "reason": self.reason}
-        own = {name: values for name, values in own.items() if values is not None}
+        pairs = [(e.name, e.values) for e in self.entities]
+        pairs += zip([t.name for t in self.row_targets], () if self.y is None else self.y.T, strict=False)
+        pairs += [(name, packed.lists()) for name, packed in self.packed.items()]
+        pairs += zip(self.feature_names, () if self.features is None else self.features.T, strict=False)
+        extras = {"weight": self.weights, "split": self.split, "status": self.status, "reason": self.reason}
+        extras = {name: values for name, values in extras.items() if values is not None}
         out = {"id": self.ids}
-        for name, values in given:
-            while name in out or name in own:
+        for name, values in pairs:
+            while name in out or name in extras:
                 name = f"input_{name}"
             out[name] = values
-        return pd.DataFrame(out | own, index=self.index)
+        return pd.DataFrame(out | extras, index=self.index)
 
     def __repr__(self) -> str:
         lost = f"{int((~self.ok).sum()):,} without a molecule" if self.entities else "no molecule column"
@@ -277,8 +277,8 @@ class Table:
         for j, target in enumerate(self.row_targets[:_SHOWN]):
             n_limits = int(self.limited[:, j].sum())
             gone = 0 if self.y is None else int(np.isnan(self.y[:, j]).sum()) - n_limits
-            told = f", {n_limits:,} limits" * bool(n_limits) + f", {gone:,} without a value" * bool(gone)
-            words.append(f"target {target.name} ({target.kind}{told})")
+            details = f", {n_limits:,} limits" * bool(n_limits) + f", {gone:,} without a value" * bool(gone)
+            words.append(f"target {target.name} ({target.kind}{details})")
         more = len(self.row_targets) - _SHOWN
         rows = self.to_frame().head(_SHOWN).to_string(max_colwidth=32, max_cols=10)
         return f"{'; '.join(words + [f'{more} more targets'] * (more > 0))}\n{rows}"

@@ -118,8 +118,8 @@ def recipe_error(error: ValidationError, whole: type[Section], section: str = ""
     if problem["type"] in ("too_short", "string_too_short") and not problem["input"]:
         return BadValueError(f"{whole.called}, {where}: it is empty", hint="give at least one")
     words, value = problem["msg"].removeprefix("Value error, "), problem["input"]
-    told = "" if isinstance(value, Mapping | Section) else f"it is {_shown(value)}"
-    return BadValueError(f"{whole.called}{', ' * bool(where)}{where}: {words[:1].lower() + words[1:]}", hint=told)
+    detail = "" if isinstance(value, Mapping | Section) else f"it is {_shown(value)}"
+    return BadValueError(f"{whole.called}{', ' * bool(where)}{where}: {words[:1].lower() + words[1:]}", hint=detail)
 
 
 def _shown(value: Any) -> str:
@@ -150,9 +150,9 @@ def _lines(values: Mapping[str, Any], path: str = "") -> Iterator[str]:
             yield from ("", f"[{path}{_key(key)}]")
             yield from _lines(value, f"{path}{_key(key)}.")
     for key, several in lists.items():
-        for each in several:
+        for table in several:
             yield from ("", f"[[{path}{_key(key)}]]")
-            yield from _pairs(each)
+            yield from _pairs(table)
 
 
 def _pairs(values: Mapping[str, Any]) -> Iterator[str]:

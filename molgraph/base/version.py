@@ -11,8 +11,8 @@ def package_versions(packages: Iterable[str]) -> dict[str, str]:
     import platform  # these two take longer than all else that ``import molgraph`` imports
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {"molgraph": __version__, "python": platform.python_version()}
+    versions = {"molgraph": __version__, "python": platform.python_version()}
     for name in packages:
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+            versions[name] = version(name)
+    return versions

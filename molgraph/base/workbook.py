@@ -64,15 +64,15 @@ def workbook_bytes(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes
         cells.append([_plain(value) for value in row])
     book = Workbook(write_only=True)
     sheet = book.create_sheet("Sheet1")
-    for made in cells:
-        sheet.append([_as_text(WriteOnlyCell(sheet, v)) if isinstance(v, str) else v for v in made])
+    for line in cells:
+        sheet.append([_as_text(WriteOnlyCell(sheet, v)) if isinstance(v, str) else v for v in line])
     written, fixed = BytesIO(), BytesIO()
     book.save(written)
     with zipfile.ZipFile(written) as old, zipfile.ZipFile(fixed, "w", zipfile.ZIP_DEFLATED) as new:
-        for each in old.infolist():
-            info = zipfile.ZipInfo(each.filename)  # of 1980
+        for member in old.infolist():
+            info = zipfile.ZipInfo(member.filename)  # of 1980
             info.compress_type = zipfile.ZIP_DEFLATED
-            new.writestr(info, _DATE.sub(rb"\g<1>1980-01-01T00:00:00Z", old.read(each)))
+            new.writestr(info, _DATE.sub(rb"\g<1>1980-01-01T00:00:00Z", old.read(member)))
     return fixed.getvalue()
 
 

@@ -30,18 +30,18 @@ def add_carbon(smiles: Sequence[str], known: Set[str], n: int, rng: np.random.Ge
         >>> add_carbon(["CCO"], {"CCO"}, 1, np.random.default_rng(0))
         ['CCCO']
     """
-    found: dict[str, None] = {}
+    products: dict[str, None] = {}
     order = rng.permutation(len(smiles))
     with quiet():
         for i in track(order.tolist(), label="AddCarbon"):
-            if len(found) == n:
+            if len(products) == n:
                 break
             text = smiles[i]
             for place in rng.permutation(len(text) + 1)[:TRIES].tolist():
                 longer = f"{text[:place]}C{text[place:]}"
                 mol = None if precheck(longer) else Chem.MolFromSmiles(longer)
-                made = "" if mol is None else Chem.MolToSmiles(mol)
-                if made and made not in found and molecule_key(mol, stereo=False) not in known:
-                    found[made] = None
+                product = "" if mol is None else Chem.MolToSmiles(mol)
+                if product and product not in products and molecule_key(mol, stereo=False) not in known:
+                    products[product] = None
                     break
-    return list(found)
+    return list(products)

@@ -70,11 +70,11 @@ class AtomLabels(NamedTuple):
 
 def vocabulary() -> list[tuple[str, str, Chem.Mol]]:
     """Name, words and query of each label: environments of atoms, then the groups of ``rdkit.Chem.Fragments``."""
-    own = [(name, name, Chem.MolFromSmarts(text)) for name, text in ATOMS.items()]
+    atoms = [(name, name, Chem.MolFromSmarts(text)) for name, text in ATOMS.items()]
     groups = [
         (name, words, getattr(Fragments, name).__defaults__[-1]) for name, words in zip(GROUPS, WORDS, strict=True)
     ]
-    return [*own, *groups]
+    return [*atoms, *groups]
 
 
 def atom_labels(mols: Sequence[Chem.Mol]) -> AtomLabels:
@@ -103,6 +103,6 @@ def atom_labels(mols: Sequence[Chem.Mol]) -> AtomLabels:
         if n >= LEAST and not has.all():
             kept.setdefault(has.tobytes(), (has, name, Chem.MolToSmarts(query), words))
     columns = [*kept.values()]
-    has = np.array([each[0] for each in columns], dtype=bool).reshape(len(columns), start[-1]).T
-    names, smarts, phrases = (tuple(str(each[i]) for each in columns) for i in (1, 2, 3))
+    has = np.array([column[0] for column in columns], dtype=bool).reshape(len(columns), start[-1]).T
+    names, smarts, phrases = (tuple(str(column[i]) for column in columns) for i in (1, 2, 3))
     return AtomLabels(np.ascontiguousarray(has), names, smarts, phrases, start[:-1])

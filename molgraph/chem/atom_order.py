@@ -149,13 +149,13 @@ def _written(given: Chem.Mol, mol: Chem.Mol, text: str | None) -> tuple[str, Pla
     """
     with captured():
         try:
-            made = Chem.MolToSmiles(mol) if text is None else text
+            smiles = Chem.MolToSmiles(mol) if text is None else text
         except (RuntimeError, ValueError):
             return None
     order = list(range(mol.GetNumAtoms()))
     if text is None:
         order = list(mol.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"])
-    again = parse_smiles(made).mol
+    again = parse_smiles(smiles).mol
     if again is None or [a.GetAtomicNum() for a in again.GetAtoms()] != [
         mol.GetAtomWithIdx(i).GetAtomicNum() for i in order
     ]:
@@ -166,7 +166,7 @@ def _written(given: Chem.Mol, mol: Chem.Mol, text: str | None) -> tuple[str, Pla
     if not known.keys() >= {*pairs}:
         return None
     bonds = np.array([known[pair] for pair in pairs], dtype=np.int64)
-    return made, Places(atoms, bonds, given.GetNumAtoms(), given.GetNumBonds())
+    return smiles, Places(atoms, bonds, given.GetNumAtoms(), given.GetNumBonds())
 
 
 def _ends(mol: Chem.Mol) -> np.ndarray:

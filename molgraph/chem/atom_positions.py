@@ -30,10 +30,10 @@ def embedded_positions(smiles: Sequence[str], *, workers: int | None = None) -> 
         >>> made.shape, none[:18]
         ((3, 3), 'SMILES Parse Error')
     """
-    made = make_conformers(smiles, relax="none", seconds=SECONDS, workers=workers, cache=conformer_file())
-    sizes = [0 if each.reason else counts.atom for each, counts in zip(made, counts_of(smiles), strict=True)]
+    conformers = make_conformers(smiles, relax="none", seconds=SECONDS, workers=workers, cache=conformer_file())
+    sizes = [0 if entry.reason else counts.atom for entry, counts in zip(conformers, counts_of(smiles), strict=True)]
     # added hydrogens stand behind the atoms of the text
-    return [each.reason or each.positions[0][:n] for each, n in zip(made, sizes, strict=True)]
+    return [entry.reason or entry.positions[0][:n] for entry, n in zip(conformers, sizes, strict=True)]
 
 
 def matched_positions(text: str, numbers: np.ndarray, positions: np.ndarray) -> np.ndarray | str:
@@ -73,13 +73,13 @@ def matched_positions(text: str, numbers: np.ndarray, positions: np.ndarray) -> 
 
 def _skeleton(numbers: np.ndarray, bonds: np.ndarray, kept: np.ndarray, hydrogens: np.ndarray | None) -> Chem.Mol:
     """The kept atoms and the single bonds between them, with an isotope that stands for the number of hydrogens."""
-    made, place = Chem.RWMol(), {int(atom): i for i, atom in enumerate(kept)}
+    skeleton, place = Chem.RWMol(), {int(atom): i for i, atom in enumerate(kept)}
     for atom in kept:
         new = Chem.Atom(int(numbers[atom]))
         new.SetNoImplicit(True)
         new.SetIsotope(0 if hydrogens is None else 1 + int(hydrogens[atom]))
-        made.AddAtom(new)
+        skeleton.AddAtom(new)
     for a, b in bonds.tolist():
         if a in place and b in place:
-            made.AddBond(place[a], place[b], Chem.BondType.SINGLE)
-    return made.GetMol()
+            skeleton.AddBond(place[a], place[b], Chem.BondType.SINGLE)
+    return skeleton.GetMol()

@@ -85,7 +85,7 @@ class _Space:
 
     def exclude(self, order: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """int64 [n]: clusters of the rows, centres taken in the order given."""
-        n, made = len(self.table), 0
+        n, n_clusters = len(self.table), 0
         cluster_of = np.full(n, -1, dtype=np.int64)
         size = np.empty(n, dtype=np.int64)
         size[order] = counts
@@ -96,9 +96,9 @@ class _Space:
                 for centre, close in zip(centres, self.neighbours(centres, free), strict=True):
                     if cluster_of[centre] < 0:
                         members = free[close]
-                        cluster_of[members[cluster_of[members] < 0]] = cluster_of[centre] = made
-                        made += 1
+                        cluster_of[members[cluster_of[members] < 0]] = cluster_of[centre] = n_clusters
+                        n_clusters += 1
                 before, order = len(order), order[cluster_of[order] < 0]
                 progress.advance(before - len(order))
-        cluster_of[order] = made + np.arange(len(order))  # no row that is left has a neighbour but itself
+        cluster_of[order] = n_clusters + np.arange(len(order))  # no row that is left has a neighbour but itself
         return cluster_of

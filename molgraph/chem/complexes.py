@@ -132,9 +132,9 @@ def _protein(text: str) -> Structure:
     if len(keep) > MAX_PROTEIN_ATOMS:
         raise ValueError(f"a protein of {len(keep):,} heavy atoms, of which {MAX_PROTEIN_ATOMS:,} are read at most")
     info = [mol.GetAtomWithIdx(int(i)).GetPDBResidueInfo() for i in keep]
-    names = [_ALIASES.get(name := each.GetResidueName().strip().upper(), name) for each in info]
+    names = [_ALIASES.get(name := residue.GetResidueName().strip().upper(), name) for residue in info]
     kinds = [AMINO_ACIDS.index(name) + 1 if name in AMINO_ACIDS else OTHER for name in names]
-    keys = [(each.GetChainId(), each.GetResidueNumber(), each.GetInsertionCode()) for each in info]
+    keys = [(residue.GetChainId(), residue.GetResidueNumber(), residue.GetInsertionCode()) for residue in info]
     order = {key: i for i, key in enumerate(dict.fromkeys(keys))}
     index = np.array([order[key] for key in keys], np.int32)
     positions = finite(mol.GetConformer().GetPositions(), "position")
@@ -160,16 +160,16 @@ def _heavy_rows(mol: Chem.Mol) -> np.ndarray:
 
 def _charges(mol: Chem.Mol) -> np.ndarray:
     """float32 [n]: Gasteiger and Marsili 1980, those of hydrogens added to the atom that holds them."""
-    made = Chem.Mol(mol)
-    out = np.zeros(made.GetNumAtoms(), np.float32)
+    copy = Chem.Mol(mol)
+    out = np.zeros(copy.GetNumAtoms(), np.float32)
     try:
-        made.UpdatePropertyCache(strict=False)
-        Chem.SanitizeMol(made, Chem.SANITIZE_ALL ^ Chem.SANITIZE_PROPERTIES, catchErrors=True)
-        ComputeGasteigerCharges(made, throwOnParamFailure=False)
+        copy.UpdatePropertyCache(strict=False)
+        Chem.SanitizeMol(copy, Chem.SANITIZE_ALL ^ Chem.SANITIZE_PROPERTIES, catchErrors=True)
+        ComputeGasteigerCharges(copy, throwOnParamFailure=False)
     except (RuntimeError, ValueError):
         return out
-    for atom in made.GetAtoms():
-        own = atom.GetDoubleProp("_GasteigerCharge") + atom.GetDoubleProp("_GasteigerHCharge")
+    for atom in copy.GetAtoms():
+        charge = atom.GetDoubleProp("_GasteigerCharge") + atom.GetDoubleProp("_GasteigerHCharge")
         holder = atom.GetNeighbors()[0] if atom.GetAtomicNum() == 1 and atom.GetDegree() == 1 else atom
-        out[holder.GetIdx()] += own if np.isfinite(own) else 0.0
+        out[holder.GetIdx()] += charge if np.isfinite(charge) else 0.0
     return out

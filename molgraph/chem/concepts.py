@@ -38,11 +38,11 @@ def concepts(mols: Sequence[Chem.Mol]) -> pd.DataFrame:
         >>> concepts([Chem.MolFromSmiles(text) for text in ("CCO", "c1ccccc1")])["rings"].tolist()
         [0.0, 1.0]
     """
-    found = {name: [float(how(mol)) for mol in mols] for name, how in NUMBERS.items()}
+    columns = {name: [float(how(mol)) for mol in mols] for name, how in NUMBERS.items()}
     for name, smarts in GROUPS.items():
         query = Chem.MolFromSmarts(smarts)
         has = np.array([float(mol.HasSubstructMatch(query)) for mol in mols])
         if 5 <= has.sum() <= len(has) - 5:
-            found[name] = has.tolist()
-    frame = pd.DataFrame(found)
+            columns[name] = has.tolist()
+    frame = pd.DataFrame(columns)
     return frame.loc[:, frame.std() > 0]

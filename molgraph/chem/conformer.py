@@ -87,20 +87,20 @@ def make_conformers(
     store = None if cache is None else ConformerCache(cache)
     key_of = dict(zip(texts, cache_keys(texts, rdBase.rdkitVersion, str(n), relax, str(seed)), strict=True))
     known = {} if store is None else store.read(list(key_of.values()))
-    found = {text: Conformers(*known[key]) for text, key in key_of.items() if key in known}
-    rest = [text for text in texts if text not in found]
+    conformers = {text: Conformers(*known[key]) for text, key in key_of.items() if key in known}
+    rest = [text for text in texts if text not in conformers]
     embed = partial(conformers_of, n=n, relax=relax, seed=seed, seconds=seconds)
     how: dict[str, Any] = {"pays_from": max(PAYS_FROM // n, 2), "piece": max(PIECE // n, 1), "label": "conformers"}
     for first in range(0, len(rest), BLOCK):
         block = rest[first : first + BLOCK]
-        made = dict(
+        results = dict(
             zip(block, map_molecules(embed, block, _refused, seconds=seconds, workers=workers, **how), strict=True)
         )
-        found |= made
+        conformers |= results
         if store is not None:  # a busy machine must not decide what is known, so what took too long is not kept
-            kept = {key_of[text]: each for text, each in made.items() if TOO_LONG not in each.reason}
-            store.write({key: (each.numbers, each.positions, each.relaxed, each.reason) for key, each in kept.items()})
-    return [found[text] for text in smiles]
+            kept = {key_of[text]: item for text, item in results.items() if TOO_LONG not in item.reason}
+            store.write({key: (item.numbers, item.positions, item.relaxed, item.reason) for key, item in kept.items()})
+    return [conformers[text] for text in smiles]
 
 
 def conformers_of(text: str, *, n: int, relax: Relax, seed: int, seconds: float) -> Conformers:
@@ -130,7 +130,7 @@ def _made(mol: Chem.Mol, *, n: int, relax: Relax, seed: int, seconds: float) -> 
     if time.perf_counter() > end:
         return _none(f"no conformer: {TOO_LONG} {seconds:g} s")
     numbers = np.array([atom.GetAtomicNum() for atom in mol.GetAtoms()], np.uint8)
-    positions = np.array([each.GetPositions() for each in mol.GetConformers()], np.float32)
+    positions = np.array([conformer.GetPositions() for conformer in mol.GetConformers()], np.float32)
     if not np.isfinite(positions).all():
         return _none("no conformer: its positions are no finite numbers")
     return Conformers(numbers, positions, field)
@@ -153,18 +153,18 @@ def _relax(mol: Chem.Mol, relax: Relax, end: float) -> str:
     """Relax all conformers that there is time for; the name of the force field."""
     if relax == "none" or mol.GetNumAtoms() == 1:
         return "none"
-    made = None
-    if relax == "mmff" and (made := rdForceFieldHelpers.MMFFGetMoleculeProperties(mol)) is None:
+    properties = None
+    if relax == "mmff" and (properties := rdForceFieldHelpers.MMFFGetMoleculeProperties(mol)) is None:
         relax = "uff"
     if relax == "uff" and not rdForceFieldHelpers.UFFHasAllMoleculeParams(mol):
         raise ValueError("MMFF94 and UFF have no parameters for its atoms; relax=none leaves it as embedded")
-    for each in mol.GetConformers():
+    for conformer in mol.GetConformers():
         if time.perf_counter() > end:
             break
-        if made is not None:
-            field = rdForceFieldHelpers.MMFFGetMoleculeForceField(mol, made, confId=each.GetId())
+        if properties is not None:
+            field = rdForceFieldHelpers.MMFFGetMoleculeForceField(mol, properties, confId=conformer.GetId())
         else:
-            field = rdForceFieldHelpers.UFFGetMoleculeForceField(mol, confId=each.GetId())
+            field = rdForceFieldHelpers.UFFGetMoleculeForceField(mol, confId=conformer.GetId())
         field.Initialize()
         field.Minimize(maxIts=STEPS)
     return relax

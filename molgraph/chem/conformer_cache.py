@@ -58,9 +58,9 @@ class ConformerCache:
 
     def read(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
         """The entries of those keys that are known."""
-        found: dict[bytes, Entry] = {}
+        entries: dict[bytes, Entry] = {}
         if not self.path.is_file():
-            return found
+            return entries
         try:
             with self._open() as base:
                 for first in range(0, len(keys), AT_ONCE):
@@ -71,10 +71,10 @@ class ConformerCache:
                     ):
                         numbers = np.frombuffer(z, np.uint8)
                         at = np.frombuffer(xyz, np.float32).reshape(-1, len(numbers), 3) if z else np.zeros((0, 0, 3))
-                        found[key] = numbers, at.astype(np.float32), str(relaxed), str(reason)
+                        entries[key] = numbers, at.astype(np.float32), str(relaxed), str(reason)
         except (sqlite3.Error, ValueError, TypeError, OSError):
             return {}
-        return found
+        return entries
 
     def write(self, entries: Mapping[bytes, Entry]) -> None:
         """Add entries; one that another process wrote meanwhile stays."""

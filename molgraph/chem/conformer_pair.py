@@ -84,29 +84,29 @@ def first_structure(path: str) -> Chem.Mol:
 
 def structure_block(mol: Chem.Mol, positions: np.ndarray) -> str:
     """The block of an SD file: a molecule's atoms at positions float [n, 3]."""
-    made = Chem.Mol(mol)
-    conformer = made.GetConformer()
+    copy = Chem.Mol(mol)
+    conformer = copy.GetConformer()
     for i, (x, y, z) in enumerate(positions.tolist()):
         conformer.SetAtomPosition(i, Point3D(x, y, z))
-    return Chem.MolToMolBlock(made)
+    return Chem.MolToMolBlock(copy)
 
 
 def _hydrogens(
     a: Chem.Mol, b: Chem.Mol, one: int, other: int, x: np.ndarray, y: np.ndarray, place: dict[int, int]
 ) -> dict[int, int]:
     """The hydrogens of an atom of ``a`` with those of its partner in ``b``."""
-    (own, rest), (theirs, _) = (_around(mol, atom) for mol, atom in ((a, one), (b, other)))
-    if not own or len(own) != len(theirs):
+    (hydrogens, rest), (theirs, _) = (_around(mol, atom) for mol, atom in ((a, one), (b, other)))
+    if not hydrogens or len(hydrogens) != len(theirs):
         return {}
-    first = x[[one, *rest, *own]]
+    first = x[[one, *rest, *hydrogens]]
 
     ways = list(permutations(theirs))
     left = [superpose(y[[other, *(place[k] for k in rest), *order]], first)[1] for order in ways]
-    return dict(zip(own, ways[int(np.argmin(left))], strict=True))
+    return dict(zip(hydrogens, ways[int(np.argmin(left))], strict=True))
 
 
 def _around(mol: Chem.Mol, atom: int) -> tuple[list[int], list[int]]:
     """The hydrogens of an atom, and its other neighbours."""
-    near = [each.GetIdx() for each in mol.GetAtomWithIdx(atom).GetNeighbors()]
+    near = [neighbour.GetIdx() for neighbour in mol.GetAtomWithIdx(atom).GetNeighbors()]
     light = [k for k in near if mol.GetAtomWithIdx(k).GetAtomicNum() == 1]
     return light, [k for k in near if k not in light]

@@ -35,9 +35,9 @@ def cross(a: str, b: str, rng: np.random.Generator, *, max_atoms: int = 50) -> s
         for _ in range(TRIES):
             n_bonds = 1 + int(rng.integers(2))
             left, right = (None if parent is None else parent.cut(n_bonds, rng) for parent in parents)
-            made = finished(_joined(left, right, rng), max_atoms) if left is not None and right is not None else ""
-            if made and made not in (a, b):
-                return made
+            child = finished(_joined(left, right, rng), max_atoms) if left is not None and right is not None else ""
+            if child and child not in (a, b):
+                return child
     return ""
 
 

@@ -115,14 +115,14 @@ def place_atoms(
     """
     scaled = classical_scaling(potential.pairs, potential.expected, n)
     size = max(float(scaled.std()), 1.0)
-    found = []
+    placements = []
     for k in range(restarts):
         noise = rng.normal(size=(n, 3))
         random = k % (len(NOISE_ANGSTROM) + 1) == len(NOISE_ANGSTROM)
         start = size * noise if random else scaled + NOISE_ANGSTROM[k % (len(NOISE_ANGSTROM) + 1)] * noise
         start = start + (1e-3 * noise if k == 0 else 0)  # off the plane, in which gradients would keep it
-        found.append(_descend(potential, start, steps))
-    return sorted(found, key=lambda each: each.potential)
+        placements.append(_descend(potential, start, steps))
+    return sorted(placements, key=lambda each: each.potential)
 
 
 def classical_scaling(pairs: np.ndarray, distances: np.ndarray, n: int) -> np.ndarray:

@@ -70,12 +70,12 @@ def draw_molecule(
     except TooHardError as error:
         inner, reason = "", f"{error} to draw"
     if not inner:
-        said = "cannot be read" if reason else "cannot be drawn"
+        message = "cannot be read" if reason else "cannot be drawn"
         return (
-            f'{frame} role="img"><title>{escape(said + (": " + reason if reason else ""))}</title>'
+            f'{frame} role="img"><title>{escape(message + (": " + reason if reason else ""))}</title>'
             f'<rect x="1" y="1" width="{width - 2}" height="{height - 2}" rx="6" fill="none" stroke="#b6bec8" '
             f'stroke-dasharray="5 4"/><text x="{width // 2}" y="{height // 2}" text-anchor="middle" '
-            f'style="{_STYLE}">{said}</text></svg>'
+            f'style="{_STYLE}">{message}</text></svg>'
         )
     return f'{frame} role="img"><title>{escape(smiles)}</title>{inner}{_legend(groups, width, height)}</svg>'
 
@@ -87,9 +87,9 @@ def group_colour(group: int) -> str:
 
 def _legend(groups: Sequence[int], width: int, height: int) -> str:
     """A square and a number for each group that there is, as many as have room."""
-    found = sorted({*map(int, groups)})
+    labels = sorted({*map(int, groups)})
     step = 34
-    shown = found[: max(1, (width - 8) // step)]
+    shown = labels[: max(1, (width - 8) // step)]
     left, y = (width - step * len(shown)) // 2, height - 16
     return "".join(
         f'<rect x="{left + step * i}" y="{y}" width="12" height="12" rx="3" fill="{group_colour(group)}"/>'
@@ -121,12 +121,12 @@ def _strokes(
     options.fixedBondLength = 26  # small molecules are not blown up
     options.updateAtomPalette(_PALETTE)
     if atoms:  # one group, as the others have none
-        found = _highlights(mol, tuple(0 if i in atoms else -1 for i in range(mol.GetNumAtoms())), (), options)
+        highlights = _highlights(mol, tuple(0 if i in atoms else -1 for i in range(mol.GetNumAtoms())), (), options)
     else:
-        found = _marked_bonds(mol, bonds, options) or _highlights(mol, groups, shares, options)
+        highlights = _marked_bonds(mol, bonds, options) or _highlights(mol, groups, shares, options)
     with quiet():
         try:
-            rdMolDraw2D.PrepareAndDrawMolecule(drawer, mol, **found)
+            rdMolDraw2D.PrepareAndDrawMolecule(drawer, mol, **highlights)
         except (RuntimeError, ValueError):  # a bond order or a ring that it cannot lay out
             return ""
     drawer.FinishDrawing()
@@ -138,9 +138,9 @@ def _highlights(mol: Chem.Mol, groups: tuple[int, ...], shares: tuple[float, ...
     if not groups:
         return {}
     shares = shares or (1.0,) * len(groups)
-    for what, given in (("groups", groups), ("shares", shares)):
-        if len(given) != mol.GetNumAtoms():
-            raise ValueError(f"{len(given)} {what} for {mol.GetNumAtoms()} atoms: give one for each")
+    for what, values in (("groups", groups), ("shares", shares)):
+        if len(values) != mol.GetNumAtoms():
+            raise ValueError(f"{len(values)} {what} for {mol.GetNumAtoms()} atoms: give one for each")
     options.highlightBondWidthMultiplier = 16
     options.atomHighlightsAreCircles = True
     options.highlightRadius = 0.34
@@ -167,14 +167,14 @@ def _marked_bonds(mol: Chem.Mol, bonds: tuple[tuple[int, int, float], ...], opti
     options.highlightBondWidthMultiplier = 16
     colours = {}
     for a, b, share in bonds:
-        found = mol.GetBondBetweenAtoms(a, b) if max(a, b) < mol.GetNumAtoms() else None
-        if found is None:
+        bond = mol.GetBondBetweenAtoms(a, b) if max(a, b) < mol.GetNumAtoms() else None
+        if bond is None:
             raise ValueError(f"atoms {a} and {b} have no bond")
-        colours[found.GetIdx()] = _faded(BOND_COLOUR, share, least=0.0)
+        colours[bond.GetIdx()] = _faded(BOND_COLOUR, share, least=0.0)
     return {"highlightAtoms": [], "highlightBonds": [*colours], "highlightBondColors": colours}
 
 
 def _faded(colour: str, share: float, least: float = 0.2) -> tuple[float, ...]:
     """A colour as red, green and blue, mixed with white where the share is below 1; ``least`` of it stays."""
     rgb = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    return tuple(1 - (least + (1 - least) * share) * (1 - each) for each in rgb)
+    return tuple(1 - (least + (1 - least) * share) * (1 - channel) for channel in rgb)

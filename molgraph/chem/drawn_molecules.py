@@ -77,8 +77,8 @@ def _described(text: str) -> DrawnMolecule:
         return DrawnMolecule(reason)
     try:
         canonical = Chem.MolToSmiles(unmapped(mol))
-        if why := why_no_molecule(mol) if is_doubtful(text) else "":
-            return DrawnMolecule(why, canonical)
+        if problem := why_no_molecule(mol) if is_doubtful(text) else "":
+            return DrawnMolecule(problem, canonical)
         mol = parse_smiles(canonical).mol or mol  # what is measured does not depend on how it was written
         key = molecule_key(mol, stereo=False)
         return DrawnMolecule("", canonical, key, _properties(mol), _fragments(mol), _scaffold(mol), first_alert(mol))

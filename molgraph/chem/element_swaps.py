@@ -32,21 +32,21 @@ def swap_element(mol: Chem.Mol, atom: int, element: int) -> Swapped | None:
         >>> swap_element(benzyl, 0, 8).smiles, swap_element(benzyl, 1, 9)
         ('Oc1ccccc1', None)
     """
-    if any(each.GetAtomicNum() == 1 for each in mol.GetAtoms()):
+    if any(other.GetAtomicNum() == 1 for other in mol.GetAtoms()):
         return None
-    made = Chem.RWMol(mol)
-    own = made.GetAtomWithIdx(atom)
-    if own.GetAtomicNum() != element:
-        own.SetAtomicNum(element)
-        own.SetFormalCharge(0)
-        own.SetNumExplicitHs(0)
-        own.SetNoImplicit(False)
-        own.SetIsotope(0)
-        own.SetChiralTag(Chem.ChiralType.CHI_UNSPECIFIED)
+    product = Chem.RWMol(mol)
+    centre = product.GetAtomWithIdx(atom)
+    if centre.GetAtomicNum() != element:
+        centre.SetAtomicNum(element)
+        centre.SetFormalCharge(0)
+        centre.SetNumExplicitHs(0)
+        centre.SetNoImplicit(False)
+        centre.SetIsotope(0)
+        centre.SetChiralTag(Chem.ChiralType.CHI_UNSPECIFIED)
         try:
             with quiet():
-                Chem.SanitizeMol(made)
+                Chem.SanitizeMol(product)
         except ValueError:  # a valence or an aromatic ring that cannot be
             return None
-    smiles = Chem.MolToSmiles(made)
-    return Swapped(smiles, list(json.loads(made.GetProp("_smilesAtomOutputOrder"))).index(atom))
+    smiles = Chem.MolToSmiles(product)
+    return Swapped(smiles, list(json.loads(product.GetProp("_smilesAtomOutputOrder"))).index(atom))

@@ -44,21 +44,21 @@ def bit_environments(
         >>> bit_environments(["CCO"], [int(morgan(["CCO"]).x[0].argmax())])
         {80: 'C'}
     """
-    made = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=n_bits)
-    wanted, found = {*bits}, dict[int, str]()
+    generator = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=n_bits)
+    wanted, environments = {*bits}, dict[int, str]()
     for text in smiles:
         if (mol := parse_smiles(text).mol) is None:
             continue
         extra = rdFingerprintGenerator.AdditionalOutput()
         extra.AllocateBitInfoMap()
-        made.GetFingerprint(mol, additionalOutput=extra)
+        generator.GetFingerprint(mol, additionalOutput=extra)
         for bit, places in extra.GetBitInfoMap().items():
             if bit in wanted:
                 wanted.discard(bit)
-                found[bit] = atom_environment(text, *places[0]).smiles
+                environments[bit] = atom_environment(text, *places[0]).smiles
         if not wanted:
             break
-    return found
+    return environments
 
 
 class BitPlace(NamedTuple):
@@ -81,13 +81,13 @@ def bit_places(smiles: str, *, radius: int = 2, n_bits: int = 2048) -> list[BitP
 def _bit_places(asked: tuple[str, int, int]) -> list[BitPlace]:
     smiles, radius, n_bits = asked
     mol = parse_smiles(smiles).mol
-    made = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=n_bits)
+    generator = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=n_bits)
     extra = rdFingerprintGenerator.AdditionalOutput()
     extra.AllocateBitInfoMap()
     with quiet():
-        made.GetFingerprint(mol, additionalOutput=extra)
-    distances, found = Chem.GetDistanceMatrix(mol), []
+        generator.GetFingerprint(mol, additionalOutput=extra)
+    distances, bit_places = Chem.GetDistanceMatrix(mol), []
     for bit, places in sorted(extra.GetBitInfoMap().items()):
         for centre, reach in places:
-            found.append(BitPlace(bit, tuple((distances[centre] <= reach).nonzero()[0].tolist())))
-    return found
+            bit_places.append(BitPlace(bit, tuple((distances[centre] <= reach).nonzero()[0].tolist())))
+    return bit_places

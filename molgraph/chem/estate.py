@@ -28,10 +28,10 @@ def estate_indices(mol: Chem.Mol) -> np.ndarray:
     """
     facts = np.array([(a.GetAtomicNum(), a.GetDegree(), a.GetTotalNumHs()) for a in mol.GetAtoms()])
     number, degree, hydrogens = facts.T
-    own = (4.0 / _SHELL[number] ** 2 * (_OUTER[number] - hydrogens) + 1) / np.maximum(degree, 1)
-    own[degree == 0] = 0.0
+    intrinsic = (4.0 / _SHELL[number] ** 2 * (_OUTER[number] - hydrogens) + 1) / np.maximum(degree, 1)
+    intrinsic[degree == 0] = 0.0
     nearness = (_distances(mol) + 1) ** -2.0
-    return own + ((own[:, None] - own) * nearness).sum(axis=1)
+    return intrinsic + ((intrinsic[:, None] - intrinsic) * nearness).sum(axis=1)
 
 
 def _distances(mol: Chem.Mol) -> np.ndarray:

@@ -31,10 +31,10 @@ def exchanges(text: str, groups: Sequence[str]) -> Iterator[Exchange]:
         seen, places = {canonical_text(text)}, cuts_of(text)
         for group in groups:
             for cut in places:
-                made = None if group == cut.group else _joined(cut, group)
-                if made is not None and made.smiles not in seen:
-                    seen.add(made.smiles)
-                    yield made
+                product = None if group == cut.group else _joined(cut, group)
+                if product is not None and product.smiles not in seen:
+                    seen.add(product.smiles)
+                    yield product
 
 
 def _joined(cut: Cut, group: str) -> Exchange | None:
@@ -51,7 +51,7 @@ def _joined(cut: Cut, group: str) -> Exchange | None:
         return None
     written = Chem.MolToSmiles(mol)
     order = mol.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"]
-    atoms = tuple(at for at, own in enumerate(order) if mol.GetAtomWithIdx(own).HasProp("exchanged"))
+    atoms = tuple(at for at, index in enumerate(order) if mol.GetAtomWithIdx(index).HasProp("exchanged"))
     return Exchange(cut, group, written, atoms)
 
 

@@ -45,9 +45,9 @@ def mutate(smiles: str, rng: np.random.Generator, *, max_atoms: int = 50) -> str
         for _ in range(TRIES):
             mol = editable(smiles)
             if mol is not None and EDITS[rng.integers(len(EDITS))](mol, rng):
-                made = finished(mol, max_atoms)
-                if made and made != smiles:
-                    return made
+                mutant = finished(mol, max_atoms)
+                if mutant and mutant != smiles:
+                    return mutant
     return ""
 
 
@@ -152,7 +152,7 @@ def _delete_atom(mol: Chem.RWMol, rng: np.random.Generator) -> bool:
     if mol.GetNumAtoms() < 3:
         return False
     place = int(rng.integers(mol.GetNumAtoms()))
-    around = [int(each) for each in rng.permutation([a.GetIdx() for a in mol.GetAtomWithIdx(place).GetNeighbors()])]
+    around = [int(index) for index in rng.permutation([a.GetIdx() for a in mol.GetAtomWithIdx(place).GetNeighbors()])]
     for a, b in pairwise(around):
         if mol.GetBondBetweenAtoms(a, b) is None:
             mol.AddBond(a, b, SINGLE)

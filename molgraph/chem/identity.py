@@ -130,8 +130,8 @@ def molecule_keys(
         >>> list(keys.values), keys.reasons[3] != ""
         (['CCO', 'CCO', 'CCO', ''], True)
     """
-    made = map_molecules(partial(_key, stereo), smiles, _refused_key, seconds=ALONE, label=label, workers=workers)
-    return Keys.of(made)
+    keys = map_molecules(partial(_key, stereo), smiles, _refused_key, seconds=ALONE, label=label, workers=workers)
+    return Keys.of(keys)
 
 
 def relate(first: str, second: str) -> str:

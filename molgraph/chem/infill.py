@@ -48,15 +48,15 @@ def cut(mol: Chem.Mol) -> Pieces:
     labels = [(i, i) for i in range(1, len(bonds) + 1)]
     places: list[tuple[int, ...]] = []
     whole = Chem.FragmentOnBonds(mol, bonds, dummyLabels=labels)
-    made = Chem.GetMolFrags(whole, asMols=True, sanitizeFrags=True, fragsMolAtomMapping=places)
+    fragments = Chem.GetMolFrags(whole, asMols=True, sanitizeFrags=True, fragsMolAtomMapping=places)
     ends: dict[int, list[int]] = defaultdict(list)
-    for number, (fragment, own) in enumerate(zip(made, places, strict=True)):
-        for atom, place in zip(fragment.GetAtoms(), own, strict=True):
+    for number, (fragment, members) in enumerate(zip(fragments, places, strict=True)):
+        for atom, place in zip(fragment.GetAtoms(), members, strict=True):
             if place >= n:
                 ends[atom.GetIsotope()].append(number)
                 atom.SetAtomMapNum(atom.GetIsotope()), atom.SetIsotope(0)
-    atoms = tuple(tuple(place for place in own if place < n) for own in places)
-    return Pieces(tuple(made), atoms, tuple((ends[i][0], ends[i][-1]) for i, _ in labels))
+    atoms = tuple(tuple(place for place in members if place < n) for members in places)
+    return Pieces(tuple(fragments), atoms, tuple((ends[i][0], ends[i][-1]) for i, _ in labels))
 
 
 def _cuts(mol: Chem.Mol, a: int, b: int) -> bool:
@@ -92,17 +92,17 @@ class FragmentLibrary:
                 for around, fragment in _described(cut(mol)):
                     counts[around][fragment] += 1
         by_number: dict[int, Counter[str]] = defaultdict(Counter)
-        for around, found in counts.items():
-            by_number[len(around)].update(found)
-        self.by_surroundings = {key: _shares(found) for key, found in counts.items() if len(found) >= FEW}
-        self.by_number = {key: _shares(found) for key, found in by_number.items()}
+        for around, counter in counts.items():
+            by_number[len(around)].update(counter)
+        self.by_surroundings = {key: _shares(counter) for key, counter in counts.items() if len(counter) >= FEW}
+        self.by_number = {key: _shares(counter) for key, counter in by_number.items()}
 
     def draw(self, around: Sequence[int], rng: np.random.Generator) -> Chem.Mol | None:
         """A fragment for these surroundings, its dummies' isotopes saying which; None where none has as many."""
-        found = self.by_surroundings.get(tuple(sorted(around))) or self.by_number.get(len(around))
-        if found is None:
+        entry = self.by_surroundings.get(tuple(sorted(around))) or self.by_number.get(len(around))
+        if entry is None:
             return None
-        texts, upto = found
+        texts, upto = entry
         return _read(texts[int(np.searchsorted(upto, rng.random() * upto[-1], side="right"))])
 
 
@@ -120,12 +120,12 @@ def _described(pieces: Pieces) -> Iterable[tuple[tuple[int, ...], str]]:
     """Each fragment's surroundings, and its SMILES with them as the isotopes of its dummies."""
     of = [_dummies(fragment) for fragment in pieces.fragments]
     for number, fragment in enumerate(pieces.fragments):
-        made, around = Chem.Mol(fragment), []
+        copy, around = Chem.Mol(fragment), []
         for bond, dummy in of[number].items():
-            atom = made.GetAtomWithIdx(dummy.GetIdx())
+            atom = copy.GetAtomWithIdx(dummy.GetIdx())
             atom.SetIsotope(_outer(pieces, of, bond, number)), atom.SetAtomMapNum(0)
             around.append(atom.GetIsotope())
-        yield tuple(sorted(around)), Chem.MolToSmiles(made)
+        yield tuple(sorted(around)), Chem.MolToSmiles(copy)
 
 
 def _outer(pieces: Pieces, of: Sequence[dict[int, Chem.Atom]], bond: int, number: int) -> int:
@@ -153,14 +153,14 @@ def infill(pieces: Pieces, dropped: Sequence[bool], library: FragmentLibrary, rn
         drawn = library.draw([*around.values()], rng)
         if drawn is None:
             continue
-        made = Chem.Mol(drawn)
-        open_ = [atom for atom in made.GetAtoms() if atom.GetAtomicNum() == 0 and atom.GetIsotope()]
+        piece = Chem.Mol(drawn)
+        open_ = [atom for atom in piece.GetAtoms() if atom.GetAtomicNum() == 0 and atom.GetIsotope()]
         open_ = [open_[i] for i in rng.permutation(len(open_))]
         for bond, kind in around.items():
-            atom = next((each for each in open_ if each.GetIsotope() == kind), open_[0])
-            open_ = [each for each in open_ if each.GetIdx() != atom.GetIdx()]
+            atom = next((dummy for dummy in open_ if dummy.GetIsotope() == kind), open_[0])
+            open_ = [dummy for dummy in open_ if dummy.GetIdx() != atom.GetIdx()]
             atom.SetIsotope(0), atom.SetAtomMapNum(bond)
-        now[number], of[number] = made, _dummies(made)
+        now[number], of[number] = piece, _dummies(piece)
     return _joined(now)
 
 
@@ -170,9 +170,9 @@ def _joined(fragments: Sequence[Chem.Mol]) -> str | None:
         whole = Chem.CombineMols(whole, fragment)
     with quiet():
         try:
-            made = Chem.molzip(whole) if len(fragments) > 1 else Chem.Mol(whole)
-            Chem.SanitizeMol(made)
-            text: str = Chem.MolToSmiles(made)
+            mol = Chem.molzip(whole) if len(fragments) > 1 else Chem.Mol(whole)
+            Chem.SanitizeMol(mol)
+            text: str = Chem.MolToSmiles(mol)
         except (ValueError, RuntimeError):  # a valence that RDKit refuses
             return None
     return text
@@ -185,18 +185,18 @@ def carbon(mol: Chem.Mol, atoms: Iterable[int]) -> str | None:
         >>> carbon(Chem.MolFromSmiles("OC(=O)c1ccncc1"), [0, 1, 2])
         'CC(C)c1ccncc1'
     """
-    made, chosen = Chem.RWMol(mol), {*atoms}
+    copy, chosen = Chem.RWMol(mol), {*atoms}
     for i in chosen:
-        atom = made.GetAtomWithIdx(i)
+        atom = copy.GetAtomWithIdx(i)
         atom.SetAtomicNum(6), atom.SetFormalCharge(0), atom.SetNumExplicitHs(0), atom.SetNumRadicalElectrons(0)
         atom.SetNoImplicit(False), atom.SetIsotope(0), atom.SetChiralTag(Chem.ChiralType.CHI_UNSPECIFIED)
-    for bond in made.GetBonds():
+    for bond in copy.GetBonds():
         if not bond.GetIsAromatic() and chosen & {bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()}:
             bond.SetBondType(Chem.BondType.SINGLE), bond.SetStereo(Chem.BondStereo.STEREONONE)
     with quiet():
         try:
-            Chem.SanitizeMol(made)
-            text: str = Chem.MolToSmiles(made)
+            Chem.SanitizeMol(copy)
+            text: str = Chem.MolToSmiles(copy)
         except (ValueError, RuntimeError):
             return None
     return text

@@ -86,20 +86,20 @@ def make_reactions(
             rng = generator(seed, "reactions", name)
             order = rng.permutation(len(library))
             blocks = _blocks([library[i] for i in order], name, n)
-            out.blocks[name], out.reasons[name] = [len(each) for each in blocks], Counter()
-            for words, each in zip(rule_of(name).reactants, blocks, strict=True):
-                if not each:
+            out.blocks[name], out.reasons[name] = [len(block) for block in blocks], Counter()
+            for words, block in zip(rule_of(name).reactants, blocks, strict=True):
+                if not block:
                     out.reasons[name][f"no molecule of the library is {_article(words)} {words}"] += 1
             known = set[tuple[str, str]]()
             for tried, mols in enumerate(_draws(blocks, rng)):
                 if len(known) == n or tried == TRIES * n:
                     break
-                made = apply_rule(name, mols)
-                if isinstance(made, str):
-                    out.reasons[name][made] += 1
-                elif (made.reactants, made.product) not in known:
-                    known.add((made.reactants, made.product))
-                    out.reactions.append(made)
+                outcome = apply_rule(name, mols)
+                if isinstance(outcome, str):
+                    out.reasons[name][outcome] += 1
+                elif (outcome.reactants, outcome.product) not in known:
+                    known.add((outcome.reactants, outcome.product))
+                    out.reactions.append(outcome)
     return out
 
 
@@ -111,13 +111,13 @@ def apply_rule(name: str, reactants: Sequence[Chem.Mol]) -> MadeReaction | str:
         'COc1ccccc1'
     """
     numbered = [Chem.Mol(mol) for mol in reactants]
-    found: dict[str, tuple[Chem.Mol, ...]] = {}
+    products: dict[str, tuple[Chem.Mol, ...]] = {}
     for outcome in compiled(name).RunReactants(tuple(numbered)):
         if all(Chem.SanitizeMol(mol, catchErrors=True) == Chem.SANITIZE_NONE for mol in outcome):
-            found.setdefault(".".join(sorted(map(Chem.MolToSmiles, outcome))), outcome)
-    if len(found) != 1:
-        return "it reacts at several places" if found else "no product that RDKit accepts"
-    ((text, outcome),) = found.items()
+            products.setdefault(".".join(sorted(map(Chem.MolToSmiles, outcome))), outcome)
+    if len(products) != 1:
+        return "it reacts at several places" if products else "no product that RDKit accepts"
+    ((text, outcome),) = products.items()
     partner = {
         (atom.GetIntProp("react_idx"), atom.GetIntProp("react_atom_idx")): atom
         for mol in outcome
@@ -137,16 +137,16 @@ def _blocks(library: Sequence[Chem.Mol], name: str, n: int) -> list[list[Chem.Mo
     blocks: list[list[Chem.Mol]] = [[] for _ in patterns]
     for mol in library:
         counts = [len(mol.GetSubstructMatches(pattern, maxMatches=3)) for pattern in patterns]
-        if sum(counts) == 1 and len(own := blocks[counts.index(1)]) < n:
-            own.append(mol)
-        if all(len(own) == n for own in blocks):
+        if sum(counts) == 1 and len(block := blocks[counts.index(1)]) < n:
+            block.append(mol)
+        if all(len(block) == n for block in blocks):
             break
     return blocks
 
 
 def _draws(blocks: Sequence[Sequence[Chem.Mol]], rng: np.random.Generator) -> Iterator[tuple[Chem.Mol, ...]]:
     """Combinations of building blocks at random, without repetition where they are few."""
-    sizes = [len(each) for each in blocks]
+    sizes = [len(item) for item in blocks]
     if not all(sizes):
         return
     if np.prod(sizes, dtype=float) <= ALL_PAIRS:
@@ -154,8 +154,8 @@ def _draws(blocks: Sequence[Sequence[Chem.Mol]], rng: np.random.Generator) -> It
         places = (every[i] for i in rng.permutation(len(every)))
     else:
         places = (tuple(int(rng.integers(size)) for size in sizes) for _ in iter(int, 1))
-    for each in places:
-        yield tuple(own[i] for own, i in zip(blocks, each, strict=True))
+    for item in places:
+        yield tuple(block[i] for block, i in zip(blocks, item, strict=True))
 
 
 def _article(words: str) -> str:

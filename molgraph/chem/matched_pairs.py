@@ -39,14 +39,14 @@ def cuts_of(text: str) -> list[Cut]:
     mol = parse_smiles(text).mol
     if mol is None:
         return []
-    found = set()
+    cuts = set()
     for _, sides in rdMMPA.FragmentMol(mol, maxCuts=1, maxCutBonds=60, resultsAsMols=False):
         sizes = [(_heavy(side), side) for side in sides.split(".")]
         if len(sizes) == 2:
             (n, group), (m, context) = sorted(sizes)
             if n < m and n <= LARGEST:
-                found.add(Cut(context, group))
-    return sorted(found)
+                cuts.add(Cut(context, group))
+    return sorted(cuts)
 
 
 def cuts(smiles: Sequence[str], workers: int | None = None) -> list[list[Cut]]:

@@ -37,8 +37,8 @@ def choose_mirror(text: str, positions: np.ndarray) -> Handed:
     if not expected:
         return Handed(positions, 0)
     mirrored = positions * np.array([-1.0, -1.0, -1.0])
-    found = [Handed(at, sum(expected[k] != v for k, v in _seen(mol, at, expected))) for at in (positions, mirrored)]
-    return min(found, key=lambda each: each.n_wrong)
+    options = [Handed(at, sum(expected[k] != v for k, v in _seen(mol, at, expected))) for at in (positions, mirrored)]
+    return min(options, key=lambda each: each.n_wrong)
 
 
 def block_of(text: str, positions: np.ndarray) -> str:
@@ -51,20 +51,20 @@ def block_of(text: str, positions: np.ndarray) -> str:
 
 
 def _placed(mol: Chem.Mol, positions: np.ndarray) -> Chem.Mol:
-    made, conformer = Chem.Mol(mol), Chem.Conformer(mol.GetNumAtoms())
+    copy, conformer = Chem.Mol(mol), Chem.Conformer(mol.GetNumAtoms())
     conformer.Set3D(True)
     for i, (x, y, z) in enumerate(positions.tolist()):
         conformer.SetAtomPosition(i, Point3D(x, y, z))
-    made.RemoveAllConformers()
-    made.AddConformer(conformer, assignId=True)
-    return made
+    copy.RemoveAllConformers()
+    copy.AddConformer(conformer, assignId=True)
+    return copy
 
 
 def _stereo(mol: Chem.Mol) -> dict[tuple[str, int], str]:
     """CIP codes of centres and the kinds of double bonds, where they are told."""
     codes = {("atom", a.GetIdx()): a.GetProp("_CIPCode") for a in mol.GetAtoms() if a.HasProp("_CIPCode")}
-    told = (Chem.BondStereo.STEREOE, Chem.BondStereo.STEREOZ)
-    return codes | {("bond", b.GetIdx()): str(b.GetStereo()) for b in mol.GetBonds() if b.GetStereo() in told}
+    kinds = (Chem.BondStereo.STEREOE, Chem.BondStereo.STEREOZ)
+    return codes | {("bond", b.GetIdx()): str(b.GetStereo()) for b in mol.GetBonds() if b.GetStereo() in kinds}
 
 
 def _seen(
@@ -74,5 +74,5 @@ def _seen(
     placed = _placed(mol, positions)
     with quiet():
         Chem.AssignStereochemistryFrom3D(placed, replaceExistingTags=True)
-    found = _stereo(placed)
-    return [(key, found.get(key, "")) for key in expected]
+    codes = _stereo(placed)
+    return [(key, codes.get(key, "")) for key in expected]

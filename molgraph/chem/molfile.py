@@ -101,8 +101,8 @@ def read_block_in_space(text: str) -> tuple[Chem.Mol, np.ndarray]:
     if mol.GetNumAtoms() > 1 and not conformer.Is3D():
         raise ValueError("a drawing in the plane, not a structure in space (the second line of one says 3D)")
     positions = finite(conformer.GetPositions(), "position")
-    if (positions[:, 2] == 0).all() and (why := _why_drawn(mol)):
-        raise ValueError(f"a drawing in the plane that is called 3D: all z are 0, and {why}")
+    if (positions[:, 2] == 0).all() and (reason := _why_drawn(mol)):
+        raise ValueError(f"a drawing in the plane that is called 3D: all z are 0, and {reason}")
     return mol, positions
 
 
@@ -135,8 +135,8 @@ def _fields(lines: list[str]) -> dict[str, str]:
     value: list[str] = []
     for line in [*lines, ""]:
         if name is None:
-            if found := FIELD.match(line):
-                name, value = found[1], []
+            if match := FIELD.match(line):
+                name, value = match[1], []
         elif line.strip():
             value.append(line)
         else:

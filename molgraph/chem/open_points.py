@@ -59,9 +59,9 @@ def read_scaffold(smiles: str, score: Score | None = None) -> OpenScaffold:
         >>> found.is_in("Cc1ccccc1"), found.is_in("Cc1ccc(C)cc1"), found.is_in("C1CCCCC1C")
         (True, False, False)
     """
-    mol, why = parse_smiles(smiles)
+    mol, reason = parse_smiles(smiles)
     if mol is None:
-        raise CellError(f"the scaffold {smiles!r} cannot be read: {why}", hint=f"give a SMILES; {_EXAMPLE}")
+        raise CellError(f"the scaffold {smiles!r} cannot be read: {reason}", hint=f"give a SMILES; {_EXAMPLE}")
     mol = Chem.Mol(mol)
     points = [atom for atom in mol.GetAtoms() if not atom.GetAtomicNum()]
     if not points:

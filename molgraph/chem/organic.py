@@ -81,8 +81,8 @@ def _organic_chooser() -> rdMolStandardize.LargestFragmentChooser:
 
 @cache
 def _disconnector() -> rdMolStandardize.MetalDisconnector:
-    found = rdMolStandardize.MetalDisconnector()
+    disconnector = rdMolStandardize.MetalDisconnector()
     metals = LIGHT_SYMBOLS.replace("|", ",")
-    found.SetMetalNof(Chem.MolFromSmarts(f"[{metals}]~[#7,#8,F]"))
-    found.SetMetalNon(Chem.MolFromSmarts(f"[{metals}]~[B,#14,P,As,Sb,S,Se,Te,Cl,Br,I]"))
-    return found
+    disconnector.SetMetalNof(Chem.MolFromSmarts(f"[{metals}]~[#7,#8,F]"))
+    disconnector.SetMetalNon(Chem.MolFromSmarts(f"[{metals}]~[B,#14,P,As,Sb,S,Se,Te,Cl,Br,I]"))
+    return disconnector

@@ -63,7 +63,7 @@ def read_edit(text: str) -> Edit | str:
         pairs = [partner] if partner else _by_structure(mol, product)
         if not pairs:
             return "the molecule and the product are too unlike to be one edit apart: map their atoms"
-        return min((_difference(mol, product, each) for each in pairs), key=_size)
+        return min((_difference(mol, product, pair) for pair in pairs), key=_size)
 
 
 def _product(text: str) -> Chem.Mol | None:
@@ -85,11 +85,11 @@ def _by_numbers(mol: Chem.Mol, product: Chem.Mol) -> dict[int, int]:
 def _by_structure(mol: Chem.Mol, product: Chem.Mol) -> list[dict[int, int]]:
     """Ways to lay the largest common subgraph, whose elements and orders may differ, over both."""
     how = {"atomCompare": rdFMCS.AtomCompare.CompareAny, "bondCompare": rdFMCS.BondCompare.CompareAny}
-    found = rdFMCS.FindMCS([mol, product], timeout=SECONDS, **how)
-    if found.canceled or not found.numAtoms:
+    mcs = rdFMCS.FindMCS([mol, product], timeout=SECONDS, **how)
+    if mcs.canceled or not mcs.numAtoms:
         return []
-    first = mol.GetSubstructMatch(found.queryMol)
-    others = product.GetSubstructMatches(found.queryMol, uniquify=False, maxMatches=MATCHES)
+    first = mol.GetSubstructMatch(mcs.queryMol)
+    others = product.GetSubstructMatches(mcs.queryMol, uniquify=False, maxMatches=MATCHES)
     return [dict(zip(first, other, strict=True)) for other in others] if first else []
 
 
@@ -112,7 +112,7 @@ def _difference(mol: Chem.Mol, product: Chem.Mol, partner: dict[int, int]) -> Ed
         old = before.get(ends)
         if old is None or (old != order and not (1.5 in (old, order) and max(old, order) <= 2)):
             changed[ends] = {1.0: 1, 2.0: 2, 3.0: 3}.get(order, 4)
-    return Edit(mol, elements, [round(each) for each in sums], dict(sorted(changed.items())))
+    return Edit(mol, elements, [round(value) for value in sums], dict(sorted(changed.items())))
 
 
 def _sums(mol: Chem.Mol) -> list[float]:

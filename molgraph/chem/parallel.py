@@ -53,8 +53,8 @@ def map_molecules(
     code_of: dict[str, int] = {}
     codes = [code_of.setdefault(text, len(code_of)) for text in smiles]
     run = partial(_apply, function, seconds)
-    made = map_texts(run, [*code_of], label=label, workers=workers, pays_from=pays_from, piece=piece)
-    out = [refused(t, str(r)) if isinstance(r, TooHardError) else r for t, r in zip(code_of, made, strict=True)]
+    results = map_texts(run, [*code_of], label=label, workers=workers, pays_from=pays_from, piece=piece)
+    out = [refused(t, str(r)) if isinstance(r, TooHardError) else r for t, r in zip(code_of, results, strict=True)]
     return [out[code] for code in codes]
 
 

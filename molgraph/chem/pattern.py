@@ -38,10 +38,10 @@ def count_matches(smarts: str, smiles: Sequence[str]) -> list[tuple[int, str]]:
 
 
 def _count(smarts: str, text: str) -> tuple[int, str]:
-    found = parse_smiles(text)
-    if found.mol is None:
-        return 0, found.reason
-    return len(found.mol.GetSubstructMatches(_query(smarts), maxMatches=MOST)), ""
+    parsed = parse_smiles(text)
+    if parsed.mol is None:
+        return 0, parsed.reason
+    return len(parsed.mol.GetSubstructMatches(_query(smarts), maxMatches=MOST)), ""
 
 
 @cache

@@ -67,8 +67,8 @@ def isomer(formula: str) -> Part:
 
     def score(mol: Chem.Mol) -> float:
         atoms = [atom.GetSymbol() for atom in Chem.AddHs(mol).GetAtoms()]
-        each = [bell(atoms.count(element), n, 1.0) for element, n in wanted.items()]
-        return geometric([*each, bell(len(atoms), sum(wanted.values()), 2.0)])
+        scores = [bell(atoms.count(element), n, 1.0) for element, n in wanted.items()]
+        return geometric([*scores, bell(len(atoms), sum(wanted.values()), 2.0)])
 
     return score
 

@@ -29,10 +29,10 @@ def why_other_molecule(expected: Counter[int] | None, numbers: np.ndarray) -> st
         >>> why_other_molecule(heavy_atoms(["CCO"])[0], np.array([6, 8, 1, 1, 1, 1]))
         'its atoms in space are CO and its SMILES says C2O (hydrogens aside)'
     """
-    found = _counts(numbers.tolist())
-    if expected is None or found == expected:
+    counts = _counts(numbers.tolist())
+    if expected is None or counts == expected:
         return ""
-    return f"its atoms in space are {_formula(found)} and its SMILES says {_formula(expected)} (hydrogens aside)"
+    return f"its atoms in space are {_formula(counts)} and its SMILES says {_formula(expected)} (hydrogens aside)"
 
 
 def why_other_ligand(text: str, molecule: str) -> str:

@@ -30,7 +30,7 @@ def properties(smiles: Sequence[Any] | np.ndarray) -> np.ndarray:
 
 def _properties(text: str) -> list[float]:
     mol = parse_smiles(text).mol
-    return _none() if mol is None else [float(each(mol)) for each in _PROPERTIES]
+    return _none() if mol is None else [float(function(mol)) for function in _PROPERTIES]
 
 
 def _none(*_: Any) -> list[float]:

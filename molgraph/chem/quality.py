@@ -101,10 +101,10 @@ def measure(name: str, smiles: Sequence[str]) -> Values:
     """
     if name in ("sa", "penalized_logp", "penalized_logp_zinc"):
         _sascorer()  # what is missing is one error, not a reason of every row
-    made = map_molecules(
+    results = map_molecules(
         partial(_value, name), list(smiles), lambda _, why: (np.nan, f"{why} to compute {name} of"), seconds=ALONE
     )
-    return Values(np.array([v for v, _ in made], dtype=np.float64), np.array([r for _, r in made], dtype=object))
+    return Values(np.array([v for v, _ in results], dtype=np.float64), np.array([r for _, r in results], dtype=object))
 
 
 def _value(name: str, text: str) -> tuple[float, str]:

@@ -96,6 +96,6 @@ def rules_named(text: str | Sequence[str]) -> list[str]:
 @cache
 def compiled(name: str) -> rdChemReactions.ChemicalReaction:
     """RDKit's reaction of a rule, ready to run."""
-    made = rdChemReactions.ReactionFromSmarts(rule_of(name).smarts)
-    made.Initialize()
-    return made
+    reaction = rdChemReactions.ReactionFromSmarts(rule_of(name).smarts)
+    reaction.Initialize()
+    return reaction

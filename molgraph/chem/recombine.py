@@ -81,7 +81,7 @@ def put_together(core: str, groups: tuple[str, ...]) -> str:
     labelled = [f"[{k}*]".join(group.split("*", 1)) if group.startswith("*") else group.replace("*", f"[{k}*]", 1)
                 for k, group in enumerate(groups, 1)]  # fmt: skip
     with quiet():
-        parts = [Chem.MolFromSmiles(each) for each in (core, *labelled)]
+        parts = [Chem.MolFromSmiles(text) for text in (core, *labelled)]
         if any(part is None for part in parts):
             return ""
         how = Chem.MolzipParams()
@@ -106,29 +106,29 @@ def resize(text: str, n: int, rng: np.random.Generator) -> str:
     mol = parse_smiles(text).mol if text and not is_hard(text) else None
     if mol is None or n - mol.GetNumAtoms() > MOST:
         return ""
-    made = Chem.RWMol(mol)
-    off = _chain_atoms(made, mol.GetNumAtoms() - n, rng)
+    copy = Chem.RWMol(mol)
+    off = _chain_atoms(copy, mol.GetNumAtoms() - n, rng)
     if len(off) < mol.GetNumAtoms() - n:
         return ""
-    made.BeginBatchEdit()
+    copy.BeginBatchEdit()
     for i in off:
-        for neighbour in made.GetAtomWithIdx(i).GetNeighbors():
+        for neighbour in copy.GetAtomWithIdx(i).GetNeighbors():
             _open(neighbour)
-        made.RemoveAtom(i)
-    made.CommitBatchEdit()
-    if made.GetNumAtoms() < n:
+        copy.RemoveAtom(i)
+    copy.CommitBatchEdit()
+    if copy.GetNumAtoms() < n:
         ends = [i for i, _ in mol.GetSubstructMatches(CHAIN)] or [i for (i,) in mol.GetSubstructMatches(OPEN)]
         if not ends:
             return ""
         end = int(rng.choice(ends))
-        _open(made.GetAtomWithIdx(end))
-        while made.GetNumAtoms() < n:
-            new = made.AddAtom(Chem.Atom(6))
-            made.AddBond(end, new, Chem.BondType.SINGLE)
+        _open(copy.GetAtomWithIdx(end))
+        while copy.GetNumAtoms() < n:
+            new = copy.AddAtom(Chem.Atom(6))
+            copy.AddBond(end, new, Chem.BondType.SINGLE)
             end = new
     with quiet():
         try:
-            again = Chem.MolFromSmiles(Chem.MolToSmiles(made))
+            again = Chem.MolFromSmiles(Chem.MolToSmiles(copy))
         except (ValueError, RuntimeError):
             return ""
     return "" if again is None or again.GetNumAtoms() != n else Chem.MolToSmiles(again)
@@ -185,28 +185,28 @@ def shuffle_elements(text: str, rng: np.random.Generator, *, rounds: int = 4) ->
     mol = parse_smiles(text).mol if text and not is_hard(text) else None
     if mol is None:
         return ""
-    made = Chem.RWMol(mol)
-    Chem.RemoveStereochemistry(made)
-    Chem.Kekulize(made, clearAromaticFlags=True)
+    copy = Chem.RWMol(mol)
+    Chem.RemoveStereochemistry(copy)
+    Chem.Kekulize(copy, clearAromaticFlags=True)
     orders = {Chem.BondType.SINGLE: 1, Chem.BondType.DOUBLE: 2, Chem.BondType.TRIPLE: 3}
-    bonds = {a.GetIdx(): sum(orders.get(b.GetBondType(), 9) for b in a.GetBonds()) for a in made.GetAtoms()}
-    free = [a.GetIdx() for a in made.GetAtoms() if not a.GetFormalCharge() and not a.GetNumRadicalElectrons()
+    bonds = {a.GetIdx(): sum(orders.get(b.GetBondType(), 9) for b in a.GetBonds()) for a in copy.GetAtoms()}
+    free = [a.GetIdx() for a in copy.GetAtoms() if not a.GetFormalCharge() and not a.GetNumRadicalElectrons()
             and not a.GetIsotope() and bonds[a.GetIdx()] <= VALENCE.get(a.GetAtomicNum(), 0)]  # fmt: skip
     if len(free) < 2:
         return ""
-    element = {i: made.GetAtomWithIdx(i).GetAtomicNum() for i in free}
+    element = {i: copy.GetAtomWithIdx(i).GetAtomicNum() for i in free}
     for _ in range(rounds * len(free)):
         a, b = (free[k] for k in rng.choice(len(free), 2, replace=False))
         if bonds[a] <= VALENCE[element[b]] and bonds[b] <= VALENCE[element[a]]:
             element[a], element[b] = element[b], element[a]
     for i, number in element.items():
-        atom = made.GetAtomWithIdx(i)
+        atom = copy.GetAtomWithIdx(i)
         atom.SetAtomicNum(number)
         atom.SetNoImplicit(False)
         atom.SetNumExplicitHs(0)
     with quiet():
         try:
-            Chem.SanitizeMol(made)
-            return Chem.MolToSmiles(Chem.MolFromSmiles(Chem.MolToSmiles(made)))
+            Chem.SanitizeMol(copy)
+            return Chem.MolToSmiles(Chem.MolFromSmiles(Chem.MolToSmiles(copy)))
         except (ValueError, RuntimeError, TypeError):
             return ""

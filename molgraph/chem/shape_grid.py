@@ -55,7 +55,7 @@ def shape_grids(smiles: Sequence[str], workers: int | None = None) -> np.ndarray
     The conformer is the first of RDKit's ETKDG version 3, seed 0, as embedded.
     """
     out = np.full((len(smiles), N_POINTS), -1, np.int8)
-    for i, each in enumerate(make_conformers(smiles, relax="none", workers=workers)):
-        if len(each.positions) and (each.numbers > 1).any():
-            out[i] = shape_grid(each.numbers, each.positions[0]).ravel()
+    for i, conformers in enumerate(make_conformers(smiles, relax="none", workers=workers)):
+        if len(conformers.positions) and (conformers.numbers > 1).any():
+            out[i] = shape_grid(conformers.numbers, conformers.positions[0]).ravel()
     return out

@@ -187,7 +187,7 @@ def preset(name: str) -> Preset:
     """
     word, _, version = name.partition("/")
     newest = registry.get("standardiser", word)
-    known = {str(each.version): each for each in (FIRST.get(word, newest), newest)}
+    known = {str(candidate.version): candidate for candidate in (FIRST.get(word, newest), newest)}
     if version and version not in known:
         raise UnknownNameError(
             f"standardiser {name!r} is asked for, this molgraph has {newest.label!r}",
@@ -229,8 +229,8 @@ def standardise_smiles(
     reasons = np.full(len(out), "", dtype=object)
     concerned = [i for i, text in enumerate(out) if chosen.concerns(text)]
     step = partial(_apply, preset_name)
-    made = map_molecules(step, out[concerned], _refused, label="standardise", workers=workers)
-    for i, (text, reason) in zip(concerned, made, strict=True):
+    results = map_molecules(step, out[concerned], _refused, label="standardise", workers=workers)
+    for i, (text, reason) in zip(concerned, results, strict=True):
         out[i], reasons[i] = text, reason
     return Standardised(out, reasons)
 
@@ -251,7 +251,7 @@ def _apply(name: str, text: str) -> tuple[str, str]:
             changed = step(changed)
         if changed is mol:
             return text, ""
-        made = Chem.MolToSmiles(changed)
-        return (made if parse_smiles(made).mol is not None else text), ""  # a readable molecule stays one
+        smiles = Chem.MolToSmiles(changed)
+        return (smiles if parse_smiles(smiles).mol is not None else text), ""  # a readable molecule stays one
     except (RuntimeError, ValueError) as error:
         return text, f"standardiser {chosen.name}: {' '.join(str(error).split())[:200]}"

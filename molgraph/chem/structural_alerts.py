@@ -57,20 +57,20 @@ def first_alert(mol: Chem.Mol) -> str:
     largest = max(map(len, mol.GetRingInfo().AtomRings()), default=0)
     if largest > LARGEST_RING:
         return f"ring of {largest}"
-    found = _catalog().GetFirstMatch(mol)
-    return "" if found is None else str(found.GetDescription())
+    match = _catalog().GetFirstMatch(mol)
+    return "" if match is None else str(match.GetDescription())
 
 
 @cache
 def _catalog() -> catalogs.FilterCatalog:
     """The patterns of ``MCF`` before those of PAINS."""
-    made = catalogs.FilterCatalog()
+    catalog = catalogs.FilterCatalog()
     for name, smarts in MCF.items():
-        made.AddEntry(catalogs.FilterCatalogEntry(f"MCF {name}", catalogs.SmartsMatcher(name, smarts, 1)))
+        catalog.AddEntry(catalogs.FilterCatalogEntry(f"MCF {name}", catalogs.SmartsMatcher(name, smarts, 1)))
     pains = catalogs.FilterCatalogParams(catalogs.FilterCatalogParams.FilterCatalogs.PAINS)
     source = catalogs.FilterCatalog(pains)
     for i in range(source.GetNumEntries()):
         entry = source.GetEntryWithIdx(i)
         entry.SetDescription(f"PAINS {entry.GetDescription()}")
-        made.AddEntry(entry)
-    return made
+        catalog.AddEntry(entry)
+    return catalog

@@ -156,9 +156,9 @@ def _cut(mol: Chem.Mol, kept: int, atom: int) -> str:
     parts = Chem.FragmentOnBonds(mol, [bond], dummyLabels=[(0, 0)])
     atoms: list[tuple[int, ...]] = []
     pieces = Chem.GetMolFrags(parts, asMols=True, sanitizeFrags=False, fragsMolAtomMapping=atoms)
-    piece = next(each for each, own in zip(pieces, atoms, strict=True) if atom in own)
-    for each in piece.GetAtoms():
-        each.SetAtomMapNum(0)
+    piece = next(item for item, members in zip(pieces, atoms, strict=True) if atom in members)
+    for item in piece.GetAtoms():
+        item.SetAtomMapNum(0)
     text = Chem.MolToSmiles(piece, isomericSmiles=False)
     again = Chem.MolFromSmiles(text)  # its own aromaticity, as that of an exemplar
     return text if again is None else str(Chem.MolToSmiles(again, isomericSmiles=False))

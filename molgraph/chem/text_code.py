@@ -64,11 +64,11 @@ class TextCode(NamedTuple):
         """Of a character behind a context, which has at most as many characters as the order less 1."""
         p = 1 / ALPHABET
         for start in range(len(context), -1, -1):
-            own = context[start:]
-            n = self.before.get(own, 0)
+            suffix = context[start:]
+            n = self.before.get(suffix, 0)
             if not n:
                 break
-            p = (self.counts.get(own + c, 0) + p) / (n + 1)
+            p = (self.counts.get(suffix + c, 0) + p) / (n + 1)
         return p
 
     def state(self) -> dict[str, np.ndarray]:
@@ -103,7 +103,7 @@ class PrimedZlib:
         return 8.0 * (self._size(text.encode()) - self.none)
 
     def _size(self, data: bytes) -> int:
-        made = zlib.compressobj(
+        compressor = zlib.compressobj(
             9, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zlib.Z_DEFAULT_STRATEGY, self.known
         )
-        return len(made.compress(data)) + len(made.flush())
+        return len(compressor.compress(data)) + len(compressor.flush())

@@ -52,13 +52,13 @@ def _join_smiles(tokens: Sequence[str]) -> str:
 
 def _split_selfies(texts: Sequence[str]) -> list[tuple[list[str], str]]:
     selfies = need("selfies", "tokens='selfies'")
-    made: list[tuple[list[str], str]] = []
+    results: list[tuple[list[str], str]] = []
     for text in texts:
         try:
-            made.append((list(selfies.split_selfies(selfies.encoder(text))), ""))
+            results.append((list(selfies.split_selfies(selfies.encoder(text))), ""))
         except selfies.EncoderError as error:
-            made.append(([], f"SELFIES cannot write it: {' '.join(str(error).split())[:100]}"))
-    return made
+            results.append(([], f"SELFIES cannot write it: {' '.join(str(error).split())[:100]}"))
+    return results
 
 
 def _join_selfies(tokens: Sequence[str]) -> str:
@@ -124,8 +124,8 @@ def canonical_tokens(
     written = canonical_smiles(smiles, label=label, workers=workers)
     split = alphabet(name).split
     tokens = map_texts(split, [text for text, _ in written], label=label, workers=workers, pays_from=PAYS_FROM)
-    reasons = [why if molecules or not text else "" for text, why in written]
-    return [(own, text, why or odd) for (text, _), why, (own, odd) in zip(written, reasons, tokens, strict=True)]
+    reasons = [reason if molecules or not text else "" for text, reason in written]
+    return [(seq, text, reason or odd) for (text, _), reason, (seq, odd) in zip(written, reasons, tokens, strict=True)]
 
 
 def is_vocabulary(tokens: Sequence[object]) -> bool:
@@ -135,6 +135,6 @@ def is_vocabulary(tokens: Sequence[object]) -> bool:
         >>> is_vocabulary(("C", "Cl")), is_vocabulary(("C", "C")), is_vocabulary(("C\\n",))
         (True, False, False)
     """
-    texts = [each for each in tokens if isinstance(each, str) and each.isascii() and each.isprintable()]
+    texts = [token for token in tokens if isinstance(token, str) and token.isascii() and token.isprintable()]
     whole = [text for text in texts if 0 < len(text) <= LONGEST_TOKEN and " " not in text]
     return len({*whole}) == len(tokens)

@@ -25,8 +25,8 @@ def near_pairs(bonds: np.ndarray, n: int, stiff: np.ndarray | None = None) -> np
         [[0, 1], [1, 0], [1, 2], [1, 3], [2, 0], [2, 1], [2, 3], [3, 2]]
     """
     bonded, across = np.zeros((n, n), dtype=bool), np.zeros((n, n), dtype=bool)
-    for reach, own in ((bonded, bonds), (across, bonds[:0] if stiff is None else bonds[stiff])):
-        reach[own[:, 0], own[:, 1]] = reach[own[:, 1], own[:, 0]] = True
+    for reach, pairs in ((bonded, bonds), (across, bonds[:0] if stiff is None else bonds[stiff])):
+        reach[pairs[:, 0], pairs[:, 1]] = reach[pairs[:, 1], pairs[:, 0]] = True
     near = bonded | ((across.astype(np.float32) @ bonded.astype(np.float32)) > 0)
     np.fill_diagonal(near, False)
     return np.stack(np.nonzero(near))

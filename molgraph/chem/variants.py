@@ -84,10 +84,10 @@ def recharged(text: str, rng: np.random.Generator) -> str:
 
 @cache
 def _tautomers() -> rdMolStandardize.TautomerEnumerator:
-    made = rdMolStandardize.TautomerEnumerator()
-    made.SetMaxTautomers(16), made.SetMaxTransforms(64)
-    made.SetRemoveSp3Stereo(False), made.SetRemoveBondStereo(False)
-    return made
+    enumerator = rdMolStandardize.TautomerEnumerator()
+    enumerator.SetMaxTautomers(16), enumerator.SetMaxTransforms(64)
+    enumerator.SetRemoveSp3Stereo(False), enumerator.SetRemoveBondStereo(False)
+    return enumerator
 
 
 def tautomer(text: str, rng: np.random.Generator) -> str:
@@ -100,9 +100,9 @@ def tautomer(text: str, rng: np.random.Generator) -> str:
     mol = parse_smiles(text).mol
     if mol is None or mol.GetNumHeavyAtoms() > MAX_ATOMS:
         return ""
-    own = Chem.MolToSmiles(mol)
-    others = sorted({Chem.MolToSmiles(each) for each in _tautomers().Enumerate(mol)} - {own})
-    others = [each for each in others if parse_smiles(each).mol is not None]
+    canonical = Chem.MolToSmiles(mol)
+    others = sorted({Chem.MolToSmiles(other) for other in _tautomers().Enumerate(mol)} - {canonical})
+    others = [other for other in others if parse_smiles(other).mol is not None]
     return others[rng.integers(len(others))] if others else ""
 
 
@@ -194,8 +194,8 @@ def variant(name: str, text: str, rng: np.random.Generator) -> str:
     change = CHANGES[name]
     with quiet():
         try:
-            made = change.write(text, rng)
+            form = change.write(text, rng)
         except (ValueError, RuntimeError):
             return ""
-        same = made == text or (change.should == "change" and made and Chem.CanonSmiles(made) == Chem.CanonSmiles(text))
-    return "" if same else made
+        same = form == text or (change.should == "change" and form and Chem.CanonSmiles(form) == Chem.CanonSmiles(text))
+    return "" if same else form

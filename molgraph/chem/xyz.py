@@ -91,10 +91,10 @@ def write_frame(numbers: np.ndarray, positions: np.ndarray, forces: np.ndarray |
 def finite(values: np.ndarray, what: str) -> np.ndarray:
     """Numbers as float32; raises ``ValueError`` where one is not finite."""
     with np.errstate(over="ignore"):
-        made = values.astype(np.float32)
-    if not np.isfinite(made).all():
+        array = values.astype(np.float32)
+    if not np.isfinite(array).all():
         raise ValueError(f"a {what} that is no finite number")
-    return made
+    return array
 
 
 def _columns(properties: str) -> dict[str, slice]:
@@ -107,8 +107,8 @@ def _columns(properties: str) -> dict[str, slice]:
 
 def _cut(cells: list[list[str]], at: dict[str, slice], names: tuple[str, ...]) -> list[list[str]] | None:
     """The cells of the first of these columns that is there; None without one."""
-    found = next((at[name] for name in names if name in at), None)
-    return None if found is None else [row[found] for row in cells]
+    place = next((at[name] for name in names if name in at), None)
+    return None if place is None else [row[place] for row in cells]
 
 
 def _numbers(symbols: list[str]) -> np.ndarray:

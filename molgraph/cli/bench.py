@@ -147,16 +147,16 @@ def verify(
     from molgraph.cli.show import say
     from molgraph.evaluate.benchmark.verify import compare_with_record, verify_records
 
-    found = verify_records(out)
-    *faults, last = repr(found).splitlines()
+    result = verify_records(out)
+    *faults, last = repr(result).splitlines()
     for line in faults:
         say(line, "red")
-    say(last, "" if found.ok else "red")
+    say(last, "" if result.ok else "red")
     same = True
     if against is not None:
-        words, same = compare_with_record(found, against)
+        words, same = compare_with_record(result, against)
         say(words, "" if same else "red")
-    if not (found.ok and same):
+    if not (result.ok and same):
         raise typer.Exit(1)
 
 
@@ -168,7 +168,7 @@ def parse_only(words: list[str]) -> dict[str, set[str]]:
         >>> sorted(found["dataset"]), found["method"]
         (['bbbp', 'esol'], {'mean'})
     """
-    found: dict[str, set[str]] = {}
+    filters: dict[str, set[str]] = {}
     for word in words:
         key = ""
         for part in word.split(","):
@@ -176,19 +176,19 @@ def parse_only(words: list[str]) -> dict[str, set[str]]:
             key = name.strip() if equals else key
             if not key:
                 raise BadValueError(f"--only {word!r} is not of the form key=value", hint="as in --only dataset=esol")
-            found.setdefault(key, set()).add((value if equals else part).strip())
-    return found
+            filters.setdefault(key, set()).add((value if equals else part).strip())
+    return filters
 
 
 def _show(result: Any) -> None:
     from molgraph.cli.show import say, table
 
     ran = result.ran
-    made = [f"{n:,} {status}" for status, n in sorted(ran.made.items(), key=lambda each: each[0] != "ok")]
+    parts = [f"{n:,} {status}" for status, n in sorted(ran.made.items(), key=lambda each: each[0] != "ok")]
     there = "all" if ran.there == ran.wanted else f"{ran.there:,}"
     lost = len(ran.failures) - sum(n for status, n in ran.made.items() if status != "ok")
     there += " were there" + f" ({lost:,} without a result)" * bool(lost)
-    done = ", ".join([*[there] * bool(ran.there), *made]) or "the recipe asks for none"
+    done = ", ".join([*[there] * bool(ran.there), *parts]) or "the recipe asks for none"
     say(f"{count(ran.wanted, 'cell')}: {done} ({ran.seconds:.0f} s) in {ran.out}")
     for cell, status, reason in ran.failures[:5]:
         say(f"  {cell}: {status}: {reason}", "yellow")
@@ -253,13 +253,13 @@ def report(
         say(f"page written to {page}", err=True)
         return
     with steps():
-        made = write_bench_report(folder, page, leaderboard, record=record, slices=not brief)
-    for board in made.boards:
+        result = write_bench_report(folder, page, leaderboard, record=record, slices=not brief)
+    for board in result.boards:
         if board.primary:
             say(f"{board.name}, {board.split}, {board.metric}: {board.sentence}")
             for text in board.notes:
                 say(f"  {text}")
-    for text in warnings(made):
+    for text in warnings(result):
         say(text, "yellow", err=True)
     say(f"page written to {page}", err=True)
     if leaderboard is not None:

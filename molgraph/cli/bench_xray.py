@@ -49,22 +49,22 @@ def xray(
     table = read_table(data, smiles=smiles, targets=target, split=split_column)
     names = list(split or [*SPLITTERS, *(["column"] if table.split is not None else [])])
     chosen = {full_name("split", name): _split(table, name) for name in names}
-    found = look(table, chosen, fractions=shares, seed=seed, title=printable(Path(data).name))
+    result = look(table, chosen, fractions=shares, seed=seed, title=printable(Path(data).name))
     if out is not None:  # written before a word is said: the reader of a pipe may leave
         if out.suffix == ".csv":
-            write_csv(out, found.to_frame())
+            write_csv(out, result.to_frame())
         else:
-            found.save(out)
-    frame = found.to_frame().set_index("split")
+            result.save(out)
+    frame = result.to_frame().set_index("split")
     counts = ["train", "valid", "test", "left_out", "groups", "leaking_rows"]
     shown = frame[[*counts, "distance", "near", "far", "shift"]].astype(dict.fromkeys(counts, object))
     shown[counts] = shown[counts].map(lambda v: "-" if v is None or v != v else f"{int(v):,}")
     shown = shown.rename(columns={"left_out": "left out", "leaking_rows": "leaking", "near": "close", "far": "unlike"})
-    show(shown, title=f"{found.title}, {found.rows}")
+    show(shown, title=f"{result.title}, {result.rows}")
     say("")
-    for part in found.parts:
+    for part in result.parts:
         say(part.name, "bold")
-        for line in filter(None, (part.asks, part.verdict(), found.unlike(part))):
+        for line in filter(None, (part.asks, part.verdict(), result.unlike(part))):
             say(f"  {line}")
     if out is not None:
         say(f"written to {out}", err=True)

@@ -49,13 +49,13 @@ def compress(
     from molgraph.cli.show import say, steps
 
     check_ending(out, ".mgm")
-    given: dict[str, Any] = {"smiles": smiles, "qualifiers": qualifiers, "decimal": decimal, "unit": unit}
+    columns: dict[str, Any] = {"smiles": smiles, "qualifiers": qualifiers, "decimal": decimal, "unit": unit}
     if out is None:
         say("the new model will not be kept: to keep it, name a file with -o", err=True)
     with steps():
-        found = api.compress(model, data, how, seed=seed, **{name: value for name, value in given.items() if value})
+        result = api.compress(model, data, how, seed=seed, **{name: value for name, value in columns.items() if value})
         if out is not None:
-            found.save(out)
-    say(repr(found))
+            result.save(out)
+    say(repr(result))
     if out is not None:
         say(f"written to {out}", err=True)

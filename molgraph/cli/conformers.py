@@ -48,9 +48,9 @@ def conformers(
     from molgraph.cli.show import say
 
     columns = {name: value for name, value in (("smiles", smiles), ("id", id)) if value}
-    found = api.conformers(model, source, restarts=restarts, seed=seed, threads=threads, **columns)
-    found.save(out)
-    none = f", {len(found) - found.n_placed:,} without one" * (found.n_placed < len(found))
-    say(f"{count(found.n_placed, 'conformer')} of {count(len(found), 'row')} written to {out}{none}", err=True)
-    for reason, n in Counter(filter(None, found.reason)).most_common(3):
+    result = api.conformers(model, source, restarts=restarts, seed=seed, threads=threads, **columns)
+    result.save(out)
+    none = f", {len(result) - result.n_placed:,} without one" * (result.n_placed < len(result))
+    say(f"{count(result.n_placed, 'conformer')} of {count(len(result), 'row')} written to {out}{none}", err=True)
+    for reason, n in Counter(filter(None, result.reason)).most_common(3):
         say(f"  {n:,} x {reason}", "yellow", err=True)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from molgraph.data.editions import Curated
+    from molgraph.data.curate import Curated
     from molgraph.data.table import Table
 
 
@@ -57,7 +57,7 @@ def curate(
     from molgraph.base.errors import BadValueError
     from molgraph.base.paths import check_ending, write_whole
     from molgraph.cli.show import command, say
-    from molgraph.data.editions import curate as merge
+    from molgraph.data.curate import curate as merge
     from molgraph.data.read import read_source
     from molgraph.data.reading.cells import Reading
 
@@ -73,26 +73,26 @@ def curate(
         raise UnsupportedError("a curated table holds numbers, and no limits such as >8", hint=hint)
     read = read_source(data, Reading(decimal, qualifiers or "refuse", unit), keep_columns=True, **columns)
     table = read.table
-    made = merge(table, replicates=duplicates, tolerance=tolerance, standardiser=standardise)
-    frame = _clean(read.columns, table, made)
-    notes = [*table.notes, *_follow(frame, table, made, unit, qualifiers)]
+    merged = merge(table, replicates=duplicates, tolerance=tolerance, standardiser=standardise)
+    frame = _clean(read.columns, table, merged)
+    notes = [*table.notes, *_follow(frame, table, merged, unit, qualifiers)]
     written = csv_text(frame).encode()
     write_whole(out, gzip.compress(written, mtime=0) if out.suffix == ".gz" else written)
     if removed is not None:
         numbered = all(str(one) == str(row) for row, one in enumerate(table.ids))  # no ids of the source's own
-        listed = made.taken_out.replace({"kept_row": {0: ""}})
+        listed = merged.taken_out.replace({"kept_row": {0: ""}})
         write_csv(removed, listed.drop(columns=["id", "kept_as"] if numbered else []))
     for note in notes:
         say(note, "dim", err=True)
-    say(made.sentence)
-    if made.apart:
-        say(made.apart, "yellow", err=True)
-    if not table.targets and (made.taken_out["action"] == "merged").any():
+    say(merged.sentence)
+    if merged.apart:
+        say(merged.apart, "yellow", err=True)
+    if not table.targets and (merged.taken_out["action"] == "merged").any():
         say("no --target was named: of duplicates, the first row's cells stay", "yellow", err=True)
     say(f"written to {out}", err=True)
     if removed is not None:
         say(f"what was taken out or merged, and why: {removed}", err=True)
-    elif len(made.taken_out):
+    elif len(merged.taken_out):
         say("the list of what was taken out or merged: --removed why.csv", "dim", err=True)
     if target:
         say("next:", err=True)
@@ -121,11 +121,11 @@ def _clean(columns: pa.Table, table: Table, made: Curated) -> pd.DataFrame:
             frame[entity.name] = entity.values
     for j, target in enumerate(table.row_targets):
         before, after = table.y[made.rows, j], made.table.y[:, j]  # type: ignore[index]
-        told = as_text(columns[target.name])[made.rows]
-        plain = np.array([_says(text, value, target.classes) for text, value in zip(told, before, strict=True)])
+        texts_before = as_text(columns[target.name])[made.rows]
+        plain = np.array([_says(text, value, target.classes) for text, value in zip(texts_before, before, strict=True)])
         same = plain & ((before == after) | (np.isnan(before) & np.isnan(after)))
         texts = ["" if v != v else target.classes[int(v)] if target.classes else f"{v:.12g}" for v in after]
-        frame[target.name] = np.where(same, told, np.array(texts, dtype=object))
+        frame[target.name] = np.where(same, texts_before, np.array(texts, dtype=object))
     return frame
 
 

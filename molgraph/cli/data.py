@@ -54,11 +54,11 @@ def audit(
     from molgraph.data.audit import audit as look
 
     columns: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "features": feature, "id": id, "targets": target}
-    found = look(data, decimal=decimal, unit=unit, **{name: value for name, value in columns.items() if value})
-    text = found.text(width=console().width).rstrip()
+    result = look(data, decimal=decimal, unit=unit, **{name: value for name, value in columns.items() if value})
+    text = result.text(width=console().width).rstrip()
     say(text)
     if out is not None:
-        write_csv(out, found.to_frame())
+        write_csv(out, result.to_frame())
         say(f"list written to {out}", err=True)
     elif re.search(r"and \d+ more", text):
         say("the whole list, as csv: -o odd.csv", "dim", err=True)
@@ -84,11 +84,11 @@ def _audited(name: str) -> bool:
     from molgraph.cli.show import say
     from molgraph.data.cards import audit_lines, card
 
-    found = card(name.partition("@")[0])
-    if found.entity not in ("graph", "geometry") or "@" in name:
-        say(f"the counts as they stand on the card: molgraph data info {found.name}", "dim", err=True)
+    info = card(name.partition("@")[0])
+    if info.entity not in ("graph", "geometry") or "@" in name:
+        say(f"the counts as they stand on the card: molgraph data info {info.name}", "dim", err=True)
         return False
-    for _, line in [*audit_lines(found)] or [("", f"no audit of {found.name} stands on its card")]:
+    for _, line in [*audit_lines(info)] or [("", f"no audit of {info.name} stands on its card")]:
         say(line)
     return True
 
@@ -169,17 +169,17 @@ def split(
     clean = standardise_table(table, standardise or ("none" if known.reproduces else "standard"))
     with steps():
         if repeats > 1:
-            made = repeated_kfold(clean, repeats, folds, splitter, seed, with_valid=folds > 2)
+            splits = repeated_kfold(clean, repeats, folds, splitter, seed, with_valid=folds > 2)
         elif folds:
-            made = kfold(clean, folds, splitter, seed)
+            splits = kfold(clean, folds, splitter, seed)
         else:
-            made = [split_table(clean, splitter, fractions=shares, seed=seed, **params)]
-    for one, path in zip(made, paths, strict=False):  # written before a word is said: the reader of a pipe may leave
+            splits = [split_table(clean, splitter, fractions=shares, seed=seed, **params)]
+    for one, path in zip(splits, paths, strict=False):  # written before a word is said: the reader of a pipe may leave
         if path.suffix == ".json":
             one.save(path)
         else:
             write_csv(path, pd.DataFrame({"id": table.ids, "split": one.words}))
-    for k, one in enumerate(made):
+    for k, one in enumerate(splits):
         sizes = ", ".join(f"{n:,} {part.replace('_', ' ')}" for part, n in one.sizes.items())
         say(f"{f'fold {names[k]}, ' if folds else ''}{one.splitter}: {sizes}   hash {one.hash[:16]}")
         for leak in one.leaks[:5]:

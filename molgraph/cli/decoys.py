@@ -69,23 +69,23 @@ def decoys(
         table = standardise(read_table(named(data), smiles=smiles, on_error="keep"), "standard")
         x = property_table([str(text) for text in table.smiles])
         kept = np.flatnonzero(table.ok & np.isfinite(x).all(axis=1))
-        own = molecule_hashes(table.take(kept))
-        first = np.sort(np.unique(own, return_index=True)[1])
+        keys = molecule_hashes(table.take(kept))
+        first = np.sort(np.unique(keys, return_index=True)[1])
         if hashes:
-            first = first[~np.isin(own[first], hashes[0])]
-            say(f"{data}: {count(len(own) - len(first), 'row')} of actives or repetitions left out", "dim", err=True)
+            first = first[~np.isin(keys[first], hashes[0])]
+            say(f"{data}: {count(len(keys) - len(first), 'row')} of actives or repetitions left out", "dim", err=True)
         texts.append([str(table.smiles[kept[i]]) for i in first])
         properties.append(x[kept[first]])
-        hashes.append(own[first])
+        hashes.append(keys[first])
     n = number or len(texts[0])
-    found = choose_decoys(properties[0], properties[1], n, rounds=rounds, replace=replace, seed=seed)
-    chosen = [texts[1][row] for row in found.rows]
+    picks = choose_decoys(properties[0], properties[1], n, rounds=rounds, replace=replace, seed=seed)
+    chosen = [texts[1][row] for row in picks.rows]
     near = find_nearest(morgan(chosen).x, morgan(texts[0]).x)
     nearest = [texts[0][row] for row in near.row]
     columns = {"smiles": chosen, "nearest_active": nearest, "similarity": near.similarity.round(4)}
     write_csv(out, pd.DataFrame(columns))
     say(
         f"{count(n, 'decoy')} of {len(texts[1]):,} for {len(texts[0]):,} actives; properties tell them by an AUC of "
-        f"{found.auc[0]:.2f} at random, {found.auc[-1]:.2f} after {count(len(found.auc), 'round')}; written to {out}",
+        f"{picks.auc[0]:.2f} at random, {picks.auc[-1]:.2f} after {count(len(picks.auc), 'round')}; written to {out}",
         err=True,
     )

@@ -41,11 +41,11 @@ def show(report: dict[str, Any]) -> None:
     from molgraph.cli.show import grid
 
     versions, machine = (grid(title, "", "", show_header=False) for title in ("Versions", "\nMachine"))
-    for name, found in report["versions"].items():
+    for name, version in report["versions"].items():
         note = ""
-        if name == "cuik-molmaker-pin" and found:
+        if name == "cuik-molmaker-pin" and version:
             note = "  matches rdkit" if report["featuriser_matches_rdkit"] else "  [red]built for another rdkit[/red]"
-        versions.add_row(f"{name:20}", f"{found}{note}" if found else "[dim]not installed[/dim]")
+        versions.add_row(f"{name:20}", f"{version}{note}" if version else "[dim]not installed[/dim]")
     for device in report["devices"]:
         counts = ", ".join(count(report[f"{word}s"], word) for word in ("core", "thread"))
         more = f", {counts}" if device["device"] == "cpu" else ""
@@ -96,25 +96,25 @@ def devices() -> list[dict[str, Any]]:
 
     from molgraph.evaluate.benchmark.job import machine
 
-    found: list[dict[str, Any]] = [{"device": "cpu", "name": machine()["cpu"], "memory_bytes": memory_bytes()}]
+    entries: list[dict[str, Any]] = [{"device": "cpu", "name": machine()["cpu"], "memory_bytes": memory_bytes()}]
     for i in range(torch.cuda.device_count()):
         about = torch.cuda.get_device_properties(i)
-        found.append({"device": f"cuda:{i}", "name": about.name, "memory_bytes": about.total_memory})
+        entries.append({"device": f"cuda:{i}", "name": about.name, "memory_bytes": about.total_memory})
     if torch.backends.mps.is_available():
-        found.append({"device": "mps", "name": "Apple GPU", "memory_bytes": memory_bytes()})
-    return found
+        entries.append({"device": "mps", "name": "Apple GPU", "memory_bytes": memory_bytes()})
+    return entries
 
 
 def facts() -> dict[str, Any]:
     """All of it, with advice."""
     import torch
 
-    found, cache, data = versions(), cache_dir(), data_dir()
+    packages, cache, data = versions(), cache_dir(), data_dir()
     there = next(folder for folder in (cache, *cache.parents) if folder.exists())
     free, writable = shutil.disk_usage(there).free, os.access(there, os.W_OK)
     report: dict[str, Any] = {
-        "versions": found,
-        "featuriser_matches_rdkit": featuriser_matches(found),
+        "versions": packages,
+        "featuriser_matches_rdkit": featuriser_matches(packages),
         "platform": platform.platform(),
         "devices": devices(),
         "cores": cores(),
@@ -127,26 +127,26 @@ def facts() -> dict[str, Any]:
 
 def advice(report: dict[str, Any]) -> list[str]:
     """What to do about what was found, one sentence each; empty where all is well."""
-    found, said = report["versions"], []
+    builds, tips = report["versions"], []
     if report["featuriser_matches_rdkit"] is None:
-        said.append(
+        tips.append(
             "cuik-molmaker-pin is not installed: reading molecules takes several times as long; "
-            f"pip install cuik-molmaker-pin=={found['rdkit']} where it has a wheel for this platform"
+            f"pip install cuik-molmaker-pin=={builds['rdkit']} where it has a wheel for this platform"
         )
     elif not report["featuriser_matches_rdkit"]:
-        said.append(
-            f"cuik-molmaker-pin {found['cuik-molmaker-pin']} was built for another rdkit than {found['rdkit']} and "
-            f"is not used: pip install cuik-molmaker-pin=={found['rdkit']}"
+        tips.append(
+            f"cuik-molmaker-pin {builds['cuik-molmaker-pin']} was built for another rdkit than {builds['rdkit']} and "
+            f"is not used: pip install cuik-molmaker-pin=={builds['rdkit']}"
         )
-    if found["deepchem"] is None and sys.version_info < (3, 12):
-        said.append("deepchem is not installed: only its dataset loaders need it")
+    if builds["deepchem"] is None and sys.version_info < (3, 12):
+        tips.append("deepchem is not installed: only its dataset loaders need it")
     if report["threads"] > report["cores"]:
         used, there = count(report["threads"], "thread"), count(report["cores"], "core")
-        said.append(f"torch uses {used} on {there}: set OMP_NUM_THREADS")
+        tips.append(f"torch uses {used} on {there}: set OMP_NUM_THREADS")
     if not report["cache"]["writable"]:
-        said.append(f"the cache {report['cache']['path']} cannot be written: point MOLGRAPH_CACHE at another folder")
+        tips.append(f"the cache {report['cache']['path']} cannot be written: point MOLGRAPH_CACHE at another folder")
     if report["cache"]["free_bytes"] < 2e9:
-        said.append("under 2 GB are free where the cache lies: make room, or point MOLGRAPH_CACHE elsewhere")
+        tips.append("under 2 GB are free where the cache lies: make room, or point MOLGRAPH_CACHE elsewhere")
     if report["data"]["named"] and report["data"]["found"] is None:
-        said.append(f"MOLGRAPH_DATA names {report['data']['named']}, which is not a folder: data tests will be skipped")
-    return said
+        tips.append(f"MOLGRAPH_DATA names {report['data']['named']}, which is not a folder: data tests will be skipped")
+    return tips

@@ -43,10 +43,10 @@ def evaluate(
     from molgraph.base.errors import EmptyError
     from molgraph.cli.show import say, steps, table
 
-    given: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "geometry": geometry, "reaction": reaction}
-    given |= {"qualifiers": qualifiers, "decimal": decimal, "unit": unit}
+    columns: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "geometry": geometry, "reaction": reaction}
+    columns |= {"qualifiers": qualifiers, "decimal": decimal, "unit": unit}
     with steps():
-        scores = api.evaluate(model, data, report=report, **{name: value for name, value in given.items() if value})
+        scores = api.evaluate(model, data, report=report, **{name: value for name, value in columns.items() if value})
     table(scores.set_index("target").drop(columns="note"))
     for note in filter(None, dict.fromkeys(scores["note"])):
         say(f"note: {note}", "yellow", err=True)

@@ -79,20 +79,20 @@ def explain(
 
     if audit and by:
         raise ConflictError("--audit names an explainer, as --by does", hint="leave --by out")
-    by, own = audit or by, ["audit=true"] if audit else []
-    own += [] if smooth is None else [f"smooth={smooth:g}"]
-    own += ["fragility=true"] * fragility
-    if own:  # settings as any other
+    by, settings = audit or by, ["audit=true"] if audit else []
+    settings += [] if smooth is None else [f"smooth={smooth:g}"]
+    settings += ["fragility=true"] * fragility
+    if settings:  # settings as any other
         name, _, rest = (by or "gradients").partition("(")
-        by = f"{name}({', '.join(own)}{', ' if rest else ')'}{rest}"
+        by = f"{name}({', '.join(settings)}{', ' if rest else ')'}{rest}"
     table = read_table(source_of(data), id=id)
-    found = api.explain(model, table.smiles.tolist()[:n], by=by, faithfulness=faithfulness)
-    found = with_ids(found, table.ids.tolist()[:n])
+    explanations = api.explain(model, table.smiles.tolist()[:n], by=by, faithfulness=faithfulness)
+    explanations = with_ids(explanations, table.ids.tolist()[:n])
     if counterfactuals:
-        ids = table.ids.tolist()[:n] if found.captions and id is not None else ()
-        found = with_counterfactuals(found, api.load(model), counterfactuals, ids, change=change)
+        ids = table.ids.tolist()[:n] if explanations.captions and id is not None else ()
+        explanations = with_counterfactuals(explanations, api.load(model), counterfactuals, ids, change=change)
     if out is not None:
-        found.save(out)
-    say(repr(found))
+        explanations.save(out)
+    say(repr(explanations))
     if out is not None:
         say(f"written to {out}", err=True)

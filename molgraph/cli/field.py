@@ -52,8 +52,8 @@ def field(
     with steps(), bar("potentials", len(texts)) as line:
         for text in texts:
             try:
-                found = potential_of(text, points, seed=seed)
-                rows += [(frame, value, text) for frame, value in zip(found.frames(), found.values, strict=True)]
+                result = potential_of(text, points, seed=seed)
+                rows += [(frame, value, text) for frame, value in zip(result.frames(), result.values, strict=True)]
             except CellError as error:
                 reasons[str(error).splitlines()[0].rpartition("': ")[2]] += 1  # without the molecule and the hint
             line.advance()

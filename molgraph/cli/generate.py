@@ -120,16 +120,16 @@ def generate(
         if not any(map(len, pieces)):
             raise
         stopped = f"stopped by Ctrl-C after {sum(map(len, pieces)):,} of {n:,}\n"
-    found = Generated.joined(pieces)
+    generated = Generated.joined(pieces)
     if out.lower().endswith(".smi"):
-        text = "".join(f"{smiles}\n" for smiles, valid in zip(found.smiles, found.valid, strict=True) if valid)
+        text = "".join(f"{smiles}\n" for smiles, valid in zip(generated.smiles, generated.valid, strict=True) if valid)
     else:
-        text = csv_text(found.to_frame())
+        text = csv_text(generated.to_frame())
     if out == "-":
         sys.stdout.write(text)
     else:
         write_whole(out, text)
-    words = found.sentence + ("" if out == "-" else f"; written to {out}")
+    words = generated.sentence + ("" if out == "-" else f"; written to {out}")
     if stopped:
         raise KeyboardInterrupt(stopped + words)
     say(words, err=True)

@@ -63,21 +63,21 @@ def judge_generation(
         molgraph judge-generation gen.mgm -n 10000 --train dataset:moses --reference dataset:moses
     """
     check_whole("-n", n)
-    check_writable(out, inputs=[each for each in (samples, reference, train) if each is not None])
+    check_writable(out, inputs=[path for path in (samples, reference, train) if path is not None])
     check_ending(out, ".html", ".md", ".csv")
     from molgraph.api.judging import judge_generation as judge
     from molgraph.cli.show import say, steps, table
 
     with steps():
-        found = judge(
+        judgement = judge(
             samples, reference, train, n=n, standardise=standardise, embedding=embedding, controls=controls, seed=seed
         )
     if out is not None:  # written before a word is said: the reader of a pipe may leave
-        found.save(out)
-    say(found.sentence)
-    table(found.table())
-    say(found.about, "dim")
-    for note in found.notes:
+        judgement.save(out)
+    say(judgement.sentence)
+    table(judgement.table())
+    say(judgement.about, "dim")
+    for note in judgement.notes:
         say(f"warning: {note}", "bold red", err=True)
     if out is not None:
         say(f"written to {out}", err=True)
@@ -120,26 +120,26 @@ def temperature_sweep(
     if len(models) > 2:
         raise BadValueError(f"{len(models)} generators are given", hint="give one, or two to compare")
     try:
-        asked = [float(each) for each in temperatures.split(",")]
+        asked = [float(item) for item in temperatures.split(",")]
     except ValueError:
         raise BadValueError(f"--temperatures {temperatures!r} are no numbers", hint="as in 0.5,1,1.5") from None
     from molgraph import api
     from molgraph.cli.show import say, steps, table
     from molgraph.evaluate.generation.measures import MEASURES, check_measures
 
-    named = [each for each in (quality, diversity) if each is not None]
+    named = [item for item in (quality, diversity) if item is not None]
     check_measures(named)
-    given = {"reference": reference, "train": train}
-    for each in MEASURES:
-        if each.name in named and each.needs == "unchecked":
+    sources = {"reference": reference, "train": train}
+    for item in MEASURES:
+        if item.name in named and item.needs == "unchecked":
             hint = "judge-generation draws without the check as well"
-            raise UnsupportedError(f"a sweep has no {each.name}", hint=hint)
-        if each.name in named and each.needs and not given.get(each.needs):
+            raise UnsupportedError(f"a sweep has no {item.name}", hint=hint)
+        if item.name in named and item.needs and not sources.get(item.needs):
             raise MissingOptionError(
-                f"{each.name} needs --{each.needs}", hint=f"name the molecules: --{each.needs} library.smi"
+                f"{item.name} needs --{item.needs}", hint=f"name the molecules: --{item.needs} library.smi"
             )
     wanted = list(dict.fromkeys((*named, *["frechet"] * bool(reference), "valid", "unique", "filters")))
-    how = {"n": n, **given, "standardise": standardise, "measures": wanted, "seed": seed}
+    how = {"n": n, **sources, "standardise": standardise, "measures": wanted, "seed": seed}
     sweeps: dict[int, Sweep] = {}
     stopped = ""
 
@@ -159,11 +159,11 @@ def temperature_sweep(
     except KeyboardInterrupt:
         if not sweeps:
             raise
-        done = [f"{len(each.temperatures)} of {len({*asked})} temperatures of {each.name}" for each in sweeps.values()]
+        done = [f"{len(item.temperatures)} of {len({*asked})} temperatures of {item.name}" for item in sweeps.values()]
         stopped = f"stopped by Ctrl-C after {' and '.join(done)}"
     for sweep in sweeps.values():
         frame = sweep.to_frame().set_index("temperature")
-        table(frame[[each for each in wanted if each in frame]], title=sweep.name)
+        table(frame[[item for item in wanted if item in frame]], title=sweep.name)
         say(sweep.about, "dim")
     if len(sweeps) > 1 and not stopped:
         say(api.frontier_report(*sweeps.values(), quality=quality, diversity=diversity).sentence)

@@ -52,10 +52,10 @@ def encode(
     from molgraph import api
 
     columns = {name: value for name, value in (("smiles", smiles), ("id", id)) if value}
-    found = api.encode(model, source_of(data), device=device, threads=threads, **columns)
-    failed = int((found["reason"] != "").sum())
-    words = f"{count(len(found), 'row')}, {count(found.shape[1] - 3, 'latent dimension')}"
-    write_frame(found, out, words + (f"; {failed:,} without a vector, with the reason" if failed else ""))
+    frame = api.encode(model, source_of(data), device=device, threads=threads, **columns)
+    failed = int((frame["reason"] != "").sum())
+    words = f"{count(len(frame), 'row')}, {count(frame.shape[1] - 3, 'latent dimension')}"
+    write_frame(frame, out, words + (f"; {failed:,} without a vector, with the reason" if failed else ""))
 
 
 def decode(
@@ -83,8 +83,8 @@ def decode(
     check_out(out, model, latents)
     from molgraph import api
 
-    found = api.decode(model, latents, seed=seed, temperature=temperature, device=device, threads=threads)
-    write_frame(found, out, f"{count(len(found), 'row')}, {int(found['valid'].sum()):,} valid")
+    frame = api.decode(model, latents, seed=seed, temperature=temperature, device=device, threads=threads)
+    write_frame(frame, out, f"{count(len(frame), 'row')}, {int(frame['valid'].sum()):,} valid")
 
 
 def interpolate(
@@ -118,10 +118,10 @@ def interpolate(
     from molgraph import api
 
     how = {"seed": seed, "temperature": temperature, "device": device, "threads": threads}
-    found = api.interpolate(model, a, b, steps=steps, path="linear" if path == "linear" else "spherical", **how)
-    words = f"{len(found):,} points, {int(found['valid'].sum()):,} valid"
-    ends = (_likeness(a, found["like_a"].iloc[:1]), _likeness(b, found["like_b"].iloc[-1:]))
-    write_frame(found, out, "; ".join(filter(None, [words, *ends])))
+    frame = api.interpolate(model, a, b, steps=steps, path="linear" if path == "linear" else "spherical", **how)
+    words = f"{len(frame):,} points, {int(frame['valid'].sum()):,} valid"
+    ends = (_likeness(a, frame["like_a"].iloc[:1]), _likeness(b, frame["like_b"].iloc[-1:]))
+    write_frame(frame, out, "; ".join(filter(None, [words, *ends])))
 
 
 def neighbours(
@@ -152,11 +152,11 @@ def neighbours(
     from molgraph import api
 
     loaded, how = api.load(model), {"seed": seed, "temperature": temperature, "device": device, "threads": threads}
-    found = api.neighbours(loaded, smiles, n, **how)
-    fewer = "" if len(found) == n else f", fewer than {n:,}: a higher --temperature finds more"
-    own = api.interpolate(loaded, smiles, smiles, steps=REPEATS, path="linear", **how)["like_a"]  # one point, again
+    frame = api.neighbours(loaded, smiles, n, **how)
+    fewer = "" if len(frame) == n else f", fewer than {n:,}: a higher --temperature finds more"
+    repeats = api.interpolate(loaded, smiles, smiles, steps=REPEATS, path="linear", **how)["like_a"]  # one point, again
     write_frame(
-        found, out, "; ".join(filter(None, [f"{count(len(found), 'molecule')}{fewer}", _likeness(smiles, own)]))
+        frame, out, "; ".join(filter(None, [f"{count(len(frame), 'molecule')}{fewer}", _likeness(smiles, repeats)]))
     )
 
 

@@ -137,9 +137,9 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
                 _say("stopped", "bold yellow", "")
                 raise typer.Exit(130) from None
             if isinstance(error, OSError) and error.errno in _UNOPENED:
-                said = storage_error(f"cannot open {error.filename!r}", error)
-                _say("error: ", "bold red", said.message, said.hint or "check the path")
-                raise typer.Exit(said.exit_code) from None
+                problem = storage_error(f"cannot open {error.filename!r}", error)
+                _say("error: ", "bold red", problem.message, problem.hint or "check the path")
+                raise typer.Exit(problem.exit_code) from None
             if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
                 raise typer.Exit(_stream_failed(error)) from None
             traceback.print_exc()

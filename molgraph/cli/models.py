@@ -54,11 +54,11 @@ def models(
 
     if kind != "model" and kind not in kinds():
         raise UnknownNameError(f"there is no kind {kind!r}", hint=nearest(kind, ["model", *kinds()]))
-    found = model_entries() if kind == "model" else [entry(kind, each) for each in names(kind)]
+    entries = model_entries() if kind == "model" else [entry(kind, item) for item in names(kind)]
     if name is not None:
-        known = {each.name: each for each in found}
+        known = {item.name: item for item in entries}
         if kind == "model" and name not in known:  # of another kind, where one alone has it
-            others = [entry(each, name) for each in kinds() if full_name(each, name) in names(each)]
+            others = [entry(item, name) for item in kinds() if full_name(item, name) in names(item)]
             known |= {name: others[0]} if len(others) == 1 else {}
         wanted = full_name(kind, name)
         if wanted not in known and kind == "model" and (rows := _rows_called(name)):
@@ -67,29 +67,29 @@ def models(
                 raise UnknownNameError(f"{name!r} is a row of the measured boards, of the model {rows[0]}", hint=hint)
             return show_why([name], as_json)
         if wanted not in known:
-            owners = [each for each in kinds() if full_name(each, name) in names(each)]
-            every = sorted({each for k in kinds() for each in names(k)})
+            owners = [item for item in kinds() if full_name(item, name) in names(item)]
+            every = sorted({item for k in kinds() for item in names(k)})
             hint = nearest(name, every if close_names(name, every) else known)
             if owners:
-                hint = "\n".join(f"the {each} of that name: molgraph models {name} --kind {each}" for each in owners)
+                hint = "\n".join(f"the {item} of that name: molgraph models {name} --kind {item}" for item in owners)
             raise UnknownNameError(f"no {kind} is named {name!r}", hint=hint)
-        found = [known[wanted]]
-    if search is not None and not (found := [each for each in found if matches(each, search)]):
+        entries = [known[wanted]]
+    if search is not None and not (entries := [item for item in entries if matches(item, search)]):
         hint = "use fewer words; molgraph models lists all"
         raise UnknownNameError(f"no {kind} has all the words {search!r}", hint=hint)
     if why:
         if kind != "model":
             raise UnsupportedError(f"boards rank models, not a {kind}", hint="leave --kind out")
-        if name is not None and (other := found[0].kind) not in {each.kind for each in model_entries()}:
+        if name is not None and (other := entries[0].kind) not in {item.kind for item in model_entries()}:
             hint = f"what it is, and its parameters: molgraph models {name}"
             raise UnsupportedError(f"boards rank models, and {name} is of the kind {other}", hint=hint)
-        show_why([each.name for each in found] if name is not None or search is not None else None, as_json)
+        show_why([item.name for item in entries] if name is not None or search is not None else None, as_json)
     elif as_json:
-        print(json.dumps([_plain(each) for each in found], indent=2, default=repr))
+        print(json.dumps([_plain(item) for item in entries], indent=2, default=repr))
     elif name is not None:
-        show_one(found[0])
+        show_one(entries[0])
     else:
-        show_all(found, kind)
+        show_all(entries, kind)
 
 
 def _rows_called(name: str) -> list[str]:
@@ -118,11 +118,11 @@ def show_all(found: list[Entry], kind: str) -> None:
     title = re.sub("y$", "ie", kind.capitalize()) + ("es" if kind.endswith("h") else "s")
     table = grid(title, "name", "what it is", "from", *["tags"] * wide)
     before = ""
-    for each, paper, own in zip(shown, papers, tags, strict=True):
+    for each, paper, tag in zip(shown, papers, tags, strict=True):
         if kind == "model" and (heading := group_of(each)) != before:
             table.add_row(f"[bold default]{heading}[/]")
             before = heading
-        table.add_row(each.name, brief(each.summary, room), paper, *[own] * wide)
+        table.add_row(each.name, brief(each.summary, room), paper, *[tag] * wide)
     console.print(table)
     if kind == "split":
         table = grid("\nParameters, with defaults", "name", "in a benchmark: params = { NAME = VALUE }")
@@ -143,7 +143,7 @@ def brief(text: str, room: int) -> str:
     """
     if len(text) <= room:
         return text
-    ends = [found.start() for found in re.finditer(r"[;:] | \(", text) if room / 2 <= found.start() <= room]
+    ends = [match.start() for match in re.finditer(r"[;:] | \(", text) if room / 2 <= match.start() <= room]
     return text[: max(ends)] if ends else text[:room].rsplit(" ", 1)[0].rstrip(",;:") + "…"
 
 
@@ -156,10 +156,10 @@ def short_paper(paper: str) -> str:
         >>> short_paper("Lakshminarayanan et al. 2017, NeurIPS")
         'Lakshmina… 2017'
     """
-    found = re.match(r"([\w-]+)[^;]*?\b(\d{4})\b", paper)
-    if found is None:
+    match = re.match(r"([\w-]+)[^;]*?\b(\d{4})\b", paper)
+    if match is None:
         return paper.partition(",")[0]
-    author, year = found.groups()
+    author, year = match.groups()
     return f"{author if len(author) <= AUTHOR else author[: AUTHOR - 1] + '…'} {year}"
 
 
@@ -167,10 +167,10 @@ def _metrics(found: list[Entry]) -> Any:
     """The table of metrics: which way is better, what they judge, what they need."""
     judges = {("regression", "bounded"): "numbers", ("binary", "multiclass"): "classes"}
     table = grid("Metrics", "name", "what it is", "better", "judges", "needs")
-    for each in found:
-        better = "higher" if each.value.higher_is_better else "lower"
-        what = judges.get(each.value.kinds, ", ".join(each.value.kinds))
-        table.add_row(each.name, each.summary, better, what, each.value.needs)
+    for metric in found:
+        better = "higher" if metric.value.higher_is_better else "lower"
+        what = judges.get(metric.value.kinds, ", ".join(metric.value.kinds))
+        table.add_row(metric.name, metric.summary, better, what, metric.value.needs)
     return table
 
 
@@ -190,8 +190,8 @@ def show_one(entry: Entry) -> None:
         console.print(f"{better} is better; judges {', '.join(entry.value.kinds)} targets; needs {entry.value.needs}")
     if entry.kind == "split":
         console.print(entry.value.asks)
-    for said in advice(entry.value):
-        console.print(f"\n{escape(said)}")
+    for passage in advice(entry.value):
+        console.print(f"\n{escape(passage)}")
     console.print()
     if entry.line:
         table = grid("", "part", "what it is")
@@ -224,9 +224,9 @@ def _parameters(entry: Entry) -> dict[str, list[dict[str, Any]]]:
     if entry.kind == "encoder":
         sources["Training"] = find("method", GRAPH_METHOD).value
     return {
-        title: [each._asdict() for each in found]
+        title: [param._asdict() for param in params]
         for title, value in sources.items()
-        if (found := [each for each in parameters(value) if each.name not in ("encoder", "params")])
+        if (params := [param for param in parameters(value) if param.name not in ("encoder", "params")])
     }
 
 

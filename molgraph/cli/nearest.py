@@ -74,11 +74,11 @@ def nearest(
     elif like or eps:
         raise MissingOptionError("--like and --eps are of a pattern", hint='add --smarts "c1ccccc1[*:1]"')
     where = None if library is None else source_of([library])
-    found = api.nearest(source_of([query]), where, by=by, k=k, csls=csls, threads=threads, **columns)
-    failed = int((found["reason"] != "").sum())
+    frame = api.nearest(source_of([query]), where, by=by, k=k, csls=csls, threads=threads, **columns)
+    failed = int((frame["reason"] != "").sum())
     if smarts is not None:
-        words = f"{len(found) - failed:,} molecules fit the pattern"
-        write_frame(found, out, words + (f"; {failed:,} cannot be read, with the reason" if failed else ""))
+        words = f"{len(frame) - failed:,} molecules fit the pattern"
+        write_frame(frame, out, words + (f"; {failed:,} cannot be read, with the reason" if failed else ""))
         return
-    words = f"{len(found) - failed:,} rows for {found['query_id'].nunique() - failed:,} queries"
-    write_frame(found, out, words + (f"; {failed:,} queries without a vector, with the reason" if failed else ""))
+    words = f"{len(frame) - failed:,} rows for {frame['query_id'].nunique() - failed:,} queries"
+    write_frame(frame, out, words + (f"; {failed:,} queries without a vector, with the reason" if failed else ""))

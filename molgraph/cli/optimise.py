@@ -113,30 +113,30 @@ def optimise(
     from molgraph.base.run_config import RunConfig
     from molgraph.cli.interrupt import goes_on_from
     from molgraph.cli.show import say
-    from molgraph.generate.oracles.journal import drop_journal
+    from molgraph.generate.oracles.calls import drop_journal
     from molgraph.train.runtime import Interrupted
 
     goes_on_from(journal)
-    params = RunConfig().override(*(f"params.{each}" for each in set_ or ())).model.params
-    found = api.optimise(
+    params = RunConfig().override(*(f"params.{setting}" for setting in set_ or ())).model.params
+    result = api.optimise(
         model, oracle, search=search, budget=budget, start=start or (), similarity=similarity, scaffold=scaffold,
         known=known, reward=reward, reference=reference, max_distance=max_distance, control=control, compare=compare,
         batch=batch, diversity=diversity, seconds=seconds, params=params, seed=seed, temperature=temperature,
         device=device, threads=threads, precision=precision, journal=journal, report=report, learned=learned,
         engine=engine,
     )  # fmt: skip
-    found.save(out)
-    if found.interrupted:
+    result.save(out)
+    if result.interrupted:
         raise Interrupted(
-            f"stopped by Ctrl-C after {len(found):,} of {budget:,} calls; they are in {out}\n"
+            f"stopped by Ctrl-C after {len(result):,} of {budget:,} calls; they are in {out}\n"
             "  run the same command again to go on from there; synthetic accessibility, alerts, novelty, the nearest\n"
             "  known molecules, --control and --report come with its end"
         )
-    others = drop_journal(journal, found.frame["smiles"].tolist())
-    say(f"{found.sentence}; written to {out}", err=True)
-    if found.guard is not None:
-        say(found.guard.sentence, err=True)
-    for note in found.notes:
+    others = drop_journal(journal, result.frame["smiles"].tolist())
+    say(f"{result.sentence}; written to {out}", err=True)
+    if result.guard is not None:
+        say(result.guard.sentence, err=True)
+    for note in result.notes:
         say(note, err=True)
     if others:
         say(f"{others:,} calls of a search that did not end are left in {journal}", err=True)

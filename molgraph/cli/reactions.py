@@ -56,18 +56,18 @@ def reactions(
     check_ending(out, ".csv", ".csv.gz")
     opt.check_writable(out, inputs=[data])
     table = read_table(named(data), smiles=smiles)
-    made = make_reactions(list(table.smiles), names, n=number, seed=seed)
+    result = make_reactions(list(table.smiles), names, n=number, seed=seed)
     for name in names:
-        blocks = " x ".join(f"{size:,}" for size in made.blocks[name])
-        n = sum(each.rule == name for each in made.reactions)
+        blocks = " x ".join(f"{size:,}" for size in result.blocks[name])
+        n = sum(reaction.rule == name for reaction in result.reactions)
         say(f"{name}: {count(n, 'reaction')} of {blocks} building blocks", err=True)
-        for reason, times in made.reasons[name].most_common(3):
-            drawn = f"{count(times, 'draw')} without a product: " * all(made.blocks[name])
+        for reason, times in result.reasons[name].most_common(3):
+            drawn = f"{count(times, 'draw')} without a product: " * all(result.blocks[name])
             say(f"  {drawn}{reason}", "dim", err=True)
-    for reason, times in made.reasons[""].most_common(3):
+    for reason, times in result.reasons[""].most_common(3):
         say(f"left out of the library: {count(times, 'molecule')}, {reason}", "yellow", err=True)
-    if not made.reactions:
+    if not result.reactions:
         raise EmptyError("no reaction came of this library", hint="take another library, or --rules all")
     columns = ["rxn_smiles", "rule", "reactants", "product"]
-    write_csv(out, pd.DataFrame([tuple(each) for each in made.reactions], columns=columns))
-    say(f"{count(len(made.reactions), 'reaction')}, made by rules and not measured, written to {out}", err=True)
+    write_csv(out, pd.DataFrame([tuple(reaction) for reaction in result.reactions], columns=columns))
+    say(f"{count(len(result.reactions), 'reaction')}, made by rules and not measured, written to {out}", err=True)

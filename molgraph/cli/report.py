@@ -38,10 +38,10 @@ def report(
     from molgraph.cli.show import say, steps, table
 
     check_ending(out, ".html")
-    given: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "geometry": geometry, "reaction": reaction}
-    given |= {"id": id, "qualifiers": qualifiers, "decimal": decimal, "unit": unit}
+    columns: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "geometry": geometry, "reaction": reaction}
+    columns |= {"id": id, "qualifiers": qualifiers, "decimal": decimal, "unit": unit}
     with steps():
-        scores = api.evaluate(model, data, report=out, **{name: value for name, value in given.items() if value})
+        scores = api.evaluate(model, data, report=out, **{name: value for name, value in columns.items() if value})
     table(scores.set_index("target").drop(columns="note"))
     for note in filter(None, dict.fromkeys(scores["note"])):
         say(f"note: {note}", "yellow", err=True)

@@ -60,7 +60,7 @@ def study(
         molgraph study open-set assay.csv -t mechanism:multiclass -m dmpnn
         molgraph study "untrained-prior(steps=200)" profile.csv --sequence residue -t hydropathy
     """
-    check_writable(out, inputs=[each for each in (data, model) if each is not None])
+    check_writable(out, inputs=[path for path in (data, model) if path is not None])
     check_ending(out, ".html", ".png", ".svg", ".csv")
     from molgraph import api
     from molgraph.cli.show import say, steps

@@ -58,62 +58,62 @@ def systems(
         if (word := asked[option]) not in (None, *names):
             raise UnknownNameError(f"no {option} is named {word!r}", hint=nearest(str(word), sorted(names)))
     shown = [
-        each
-        for each in every
-        if each.matches(search or "")
-        and (each.missing or not missing)
-        and asked["state"] in (None, each.state)
-        and family in (None, getattr(each.system, "family", None))
+        status
+        for status in every
+        if status.matches(search or "")
+        and (status.missing or not missing)
+        and asked["state"] in (None, status.state)
+        and family in (None, getattr(status.system, "family", None))
     ]
     if not shown:
-        raise UnknownNameError(f"no system has {search!r}", hint=nearest(str(search), [each.id for each in every]))
+        raise UnknownNameError(f"no system has {search!r}", hint=nearest(str(search), [status.id for status in every]))
     if as_json:
-        print(json.dumps([_plain(each) for each in shown], indent=2))
+        print(json.dumps([_plain(status) for status in shown], indent=2))
     elif markdown:
         print(page(shown), end="")
     else:
-        for each in shown:
-            row = each.system
-            print(f"{each.id}  [{each.shown}]" + (f"  {row.summary} ({row.family}, {row.wave})" if row else ""))
-            for made in each.built:
-                left = f"\n    left out: {made.card.left_out}" if made.card.left_out else ""
-                print(f"  {made.kind} {made.name}, {made.place}\n    {made.command}{left}")
-            for check in each.checks:
+        for status in shown:
+            row = status.system
+            print(f"{status.id}  [{status.shown}]" + (f"  {row.summary} ({row.family}, {row.wave})" if row else ""))
+            for part in status.built:
+                left = f"\n    left out: {part.card.left_out}" if part.card.left_out else ""
+                print(f"  {part.kind} {part.name}, {part.place}\n    {part.command}{left}")
+            for check in status.checks:
                 if check.got:
                     print(f"    {check.expected}: {check.got}" + f" ({check.beside})" * bool(check.beside))
-        counts = {name: sum(each.state == name for each in shown) for name in STATES}
+        counts = {name: sum(status.state == name for status in shown) for name in STATES}
         print(", ".join(f"{n} {name}" for name, n in counts.items() if n))
 
 
 def _plain(status: Status) -> dict[str, Any]:
-    built = [{**each._asdict(), "card": asdict(each.card), "place": each.place} for each in status.built]
+    built = [{**item._asdict(), "card": asdict(item.card), "place": item.place} for item in status.built]
     row = asdict(status.system) if status.system else None
-    checks = [each._asdict() for each in status.checks]
+    checks = [item._asdict() for item in status.checks]
     known = {"id": status.id, "state": status.state, "missing": status.missing, "system": row}
     return known | {"built": built, "checks": checks}
 
 
 def page(shown: list[Status]) -> str:
     """The page docs/systems.md."""
-    ours = [(each, each.system) for each in shown if each.system]
-    mine = [(each, row, made) for each, row in ours for made in each.built if made.module.startswith("molgraph.")]
-    others = [made for each in shown if not each.system for made in each.built if made.module.startswith("molgraph.")]
-    counts = {state: sum(each.state == state for each, _ in ours) for state in {each.state: 0 for each, _ in ours}}
-    halves = sum(bool(each.built) and each.missing for each, _ in ours)
+    ours = [(item, item.system) for item in shown if item.system]
+    mine = [(item, row, part) for item, row in ours for part in item.built if part.module.startswith("molgraph.")]
+    others = [part for item in shown if not item.system for part in item.built if part.module.startswith("molgraph.")]
+    counts = {state: sum(item.state == state for item, _ in ours) for state in {item.state: 0 for item, _ in ours}}
+    halves = sum(bool(item.built) and item.missing for item, _ in ours)
     text = f"{PAGE}\n{', '.join(f'{n} {state}' for state, n in counts.items())}: {len(ours)}, {halves} in part.\n"
-    links = {made: f"[{made.kind} {made.name}](../{made.place})" for _, _, made in mine}
+    links = {part: f"[{part.kind} {part.name}](../{part.place})" for _, _, part in mine}
     rows = [
-        [each.id, each.shown, f"{links[made]}: {row.summary}", row.paper, made.card.left_out, f"`{made.command}`"]
-        for each, row, made in mine
+        [item.id, item.shown, f"{links[part]}: {row.summary}", row.paper, part.card.left_out, f"`{part.command}`"]
+        for item, row, part in mine
     ]
     text += _section("Built", ["system", "state", "what it is", "paper", "left out", "shown by"], rows)
     rows = [
-        [each.id, check.expected, check.got, check.beside] for each, _ in ours for check in each.checks if check.got
+        [item.id, check.expected, check.got, check.beside] for item, _ in ours for check in item.checks if check.got
     ]
     text += _section("Effects (95% intervals over seeds)", ["system", "asked for", "measured", "beside"], rows)
     rows = [[m.card.id, f"[{m.kind} {m.name}](../{m.place})", m.paper, f"`{m.command}`"] for m in others]
     text += _section("Other published models", ["system", "what it is", "paper", "shown by"], rows)
-    absent = [row for each, row in ours if not each.built]
+    absent = [row for item, row in ours if not item.built]
     for family in dict.fromkeys(row.family for row in absent):
         rows = [[row.id, row.wave, row.summary, row.paper] for row in absent if row.family == family]
         text += _section(f"Absent: {family}", ["system", "wave", "what it gives", "paper"], rows)

@@ -39,9 +39,9 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
     if chosen.empty:
         asked = names or []
         who = f"{asked[0]} stands" if len(asked) == 1 else f"{', '.join(asked)} stand"
-        own = next((command_of(each) for each in model_entries() if each.name == asked[0] and each.command), "")
+        cmd = next((command_of(item) for item in model_entries() if item.name == asked[0] and item.command), "")
         measure = "measure it beside a random forest on your own table: molgraph train assay.csv -t Y -m "
-        hint = f"{f'try it: {own}' if own else measure + asked[0]}\nthose that stand on one: molgraph models --why"
+        hint = f"{f'try it: {cmd}' if cmd else measure + asked[0]}\nthose that stand on one: molgraph models --why"
         raise UsageError(f"{who} on no measured board yet", hint=hint)
     if as_json:
         print(json.dumps(chosen.astype(object).where(chosen.notna(), None).to_dict("records"), indent=2))

@@ -82,13 +82,13 @@ class BornAgain(Compressor):
         teacher: Method = model.check_predicts()
         students: list[Method] = []
         for turn in range(self.generations):
-            made = self._fresh(model, derive(seed, "generation", turn))
+            student = self._fresh(model, derive(seed, "generation", turn))
             more = self._unlabelled(model, table)
-            learnt = self._taught(teacher, table, more, soft=isinstance(made, GraphMethod))
+            learnt = self._taught(teacher, table, more, soft=isinstance(student, GraphMethod))
             # it stops and keeps its epoch by what the teacher says too
-            judged = self._taught(teacher, valid, None, soft=isinstance(made, GraphMethod)) if len(valid) else None
-            made.fit(learnt, judged)
-            teacher = _with_targets(made, table.targets)
+            judged = self._taught(teacher, valid, None, soft=isinstance(student, GraphMethod)) if len(valid) else None
+            student.fit(learnt, judged)
+            teacher = _with_targets(student, table.targets)
             students.append(teacher)
         if self.ensemble and len(students) > 1 and isinstance(students[0], GraphMethod):
             return _mean(students)
@@ -98,28 +98,28 @@ class BornAgain(Compressor):
         """A student that has not learnt yet."""
         teacher = model.check_predicts()
         method: Method = teacher.members[0] if teacher.members else teacher  # type: ignore[assignment]
-        made = make_method(self.student) if self.student else method
-        known = made.get_params()
-        own = {name: value for name, value in (("seed", seed), ("init", None)) if name in known}
-        return type(made)(**{**known, **own})
+        template = make_method(self.student) if self.student else method
+        known = template.get_params()
+        overrides = {name: value for name, value in (("seed", seed), ("init", None)) if name in known}
+        return type(template)(**{**known, **overrides})
 
     def _unlabelled(self, model: Model, table: Table) -> Table | None:
         if not self.library:
             return None
-        found = standardise(make_table(list(read_table(self.library).smiles)), model.standardiser)
-        return found.take(np.flatnonzero(found.ok))
+        molecules = standardise(make_table(list(read_table(self.library).smiles)), model.standardiser)
+        return molecules.take(np.flatnonzero(molecules.ok))
 
     def _taught(self, teacher: Method, table: Table, more: Table | None, *, soft: bool) -> Table:
         """The rows with what the student is to learn, those of the library behind them."""
         assert table.y is not None
-        own = self._mixed(table, teacher.predict(table), soft=soft)
+        mixture = self._mixed(table, teacher.predict(table), soft=soft)
         if more is None:
-            return own
-        empty = replace_targets(more, own.targets, np.full((len(more), table.y.shape[1]), np.nan))
+            return mixture
+        empty = replace_targets(more, mixture.targets, np.full((len(more), table.y.shape[1]), np.nan))
         labelled = self._mixed(replace(empty, targets=table.targets), teacher.predict(more), soft=soft)
-        assert own.y is not None and labelled.y is not None
-        y = np.concatenate([own.y, labelled.y])
-        return make_table([*own.smiles, *labelled.smiles], targets=own.targets, y=y)
+        assert mixture.y is not None and labelled.y is not None
+        y = np.concatenate([mixture.y, labelled.y])
+        return make_table([*mixture.smiles, *labelled.smiles], targets=mixture.targets, y=y)
 
     def _mixed(self, table: Table, prediction: Prediction, *, soft: bool) -> Table:
         """The labels of rows mixed with predictions; probabilities where the student learns such."""
@@ -128,16 +128,16 @@ class BornAgain(Compressor):
         for j, target in enumerate(table.row_targets):
             value = prediction.value[:, column : column + len(target.columns)]
             column += len(target.columns)
-            known, said = np.isfinite(y[:, j]), np.isfinite(value).all(axis=1)
+            known, predicted = np.isfinite(y[:, j]), np.isfinite(value).all(axis=1)
             if target.kind == "multiclass" or (target.kind == "binary" and not soft):
                 likeliest = value.argmax(axis=1) if target.kind == "multiclass" else value[:, 0] > SURE
-                taught = np.where(said & self.fill, likeliest.astype(float), np.nan)
+                taught = np.where(predicted & self.fill, likeliest.astype(float), np.nan)
                 y[:, j] = np.where(known, y[:, j], taught)
                 continue
             if target.kind == "binary":
                 targets[j] = replace(target, kind="bounded", bounds=(0.0, 1.0))
-            mixed = np.where(said, (1 - self.share) * y[:, j] + self.share * value[:, 0], y[:, j])
-            y[:, j] = np.where(known, mixed, np.where(said & self.fill, value[:, 0], np.nan))
+            mixed = np.where(predicted, (1 - self.share) * y[:, j] + self.share * value[:, 0], y[:, j])
+            y[:, j] = np.where(known, mixed, np.where(predicted & self.fill, value[:, 0], np.nan))
         return replace_targets(table, tuple(targets), y)
 
 
@@ -156,6 +156,6 @@ def _with_targets(method: Method, targets: tuple[Target, ...]) -> Method:
 def _mean(students: list[Method]) -> Method:
     """The ensemble of networks that are fitted."""
     first = students[0]
-    made = Ensemble(first.name, n=len(students))
-    made.fitted = students
-    return made
+    ensemble = Ensemble(first.name, n=len(students))
+    ensemble.fitted = students
+    return ensemble

@@ -59,10 +59,10 @@ class Compressed:
 
     def __repr__(self) -> str:
         table = self.frame.set_index("model").T.map(lambda value: f"{value:,.4g}" if value < 1e5 else f"{value:,.0f}")
-        return printable("\n".join([table.to_string(), *(f"{each}." for each in (*self.sentences, *self.notes))]))
+        return printable("\n".join([table.to_string(), *(f"{line}." for line in (*self.sentences, *self.notes))]))
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"<p>{each}.</p>" for each in (*self.sentences, *self.notes))
+        lines = "".join(f"<p>{line}.</p>" for line in (*self.sentences, *self.notes))
         return f"{self.frame.set_index('model').T.to_html(float_format=lambda value: f'{value:,.4g}')}{lines}"
 
 
@@ -108,23 +108,23 @@ def compress(
     seen = np.isin(molecule_hashes(clean), known)
     parts = split_rows(clean, seen, seed)
     train, valid, test = map(clean.take, parts)
-    made = compressor.compress(source, train, valid, seed)
+    method = compressor.compress(source, train, valid, seed)
     private = source.confidence is not None and source.confidence.references is None
     try:
-        held = HeldOut(valid, made.predict(valid), np.zeros(len(valid), int))
+        held = HeldOut(valid, method.predict(valid), np.zeros(len(valid), int))
         confidence = None if seen[parts[1]].any() else Confidence.of(held, train, private=private)
     except MolgraphError:
         confidence = None
     new = Model(
-        made,
+        method,
         targets=source.targets,
         standardiser=source.standardiser,
         feature_names=source.feature_names,
-        card=replace(source.card, name=made.name, scores=(), notes=(*source.card.notes, f"compressed by {how}")),
+        card=replace(source.card, name=method.name, scores=(), notes=(*source.card.notes, f"compressed by {how}")),
         trained_on=np.unique(np.concatenate([molecule_hashes(train), known])),
         confidence=confidence,
     )
-    notes = [note for note in made.notes if note not in source.method.notes]
+    notes = [note for note in method.notes if note not in source.method.notes]
     notes += [] if compressor.trains else ["it learnt nothing from the rows"]
     if n := int(seen[parts[2]].sum()):
         notes.append(
@@ -146,17 +146,17 @@ def measure(source: Model, new: Model, test: Table, rows: Table) -> tuple[pd.Dat
         rows: those that are predicted for the speed.
     """
     timed, methods = rows.take(np.arange(min(len(rows), TIMED))), [source.check_predicts(), new.check_predicts()]
-    seconds = seconds_in_turn([partial(each.predict, timed) for each in methods])
+    seconds = seconds_in_turn([partial(item.predict, timed) for item in methods])
     lines: list[dict[str, Any]] = []
-    predictions = [each.predict(test) for each in methods]
-    for label, each, taken in zip(("source", "compressed"), (source, new), seconds, strict=True):
-        lines.append({"model": label, "bytes": _bytes(each), "molecules_per_second": len(timed) / taken})
+    predictions = [item.predict(test) for item in methods]
+    for label, item, taken in zip(("source", "compressed"), (source, new), seconds, strict=True):
+        lines.append({"model": label, "bytes": _bytes(item), "molecules_per_second": len(timed) / taken})
     sentences = [f"{lines[1]['bytes'] / lines[0]['bytes']:.2f} of the source's bytes, "
                  f"{seconds[0] / seconds[1]:.2f} x its molecules/s"]  # fmt: skip
     assert test.y is not None
     for j, target in enumerate(test.row_targets):
         metric, y = default_metric(target.kind), test.y[:, j]
-        values = [columns_of(each, target) for each in predictions]
+        values = [columns_of(item, target) for item in predictions]
         use = np.isfinite(y) & np.all([np.isfinite(v.reshape(len(y), -1)).all(axis=1) for v in values], axis=0)
         for line, value in zip(lines, values, strict=True):
             line[f"{target.name} {metric.name}"] = evaluate_metric(metric, y[use], value[use])[0]

@@ -41,5 +41,5 @@ class Compressor(ABC):
 
 def make_compressor(text: str) -> Compressor:
     """A registered compressor with its settings, such as ``born_again(student=gin)``."""
-    made: Compressor = make_part("compressor", text)
-    return made
+    compressor: Compressor = make_part("compressor", text)
+    return compressor

@@ -77,15 +77,15 @@ class RemoveHeads(Compressor):
     def compress(self, model: Model, table: Table, valid: Table, seed: int) -> Method:
         """The network with fewer heads, trained on."""
         method = graph_method(model, "attention heads")
-        found = attentions(method)
+        heads = attentions(method)
         rates = [] if self.retrain is None else rates_of(method, self.rewind, self.retrain)
         if self.by == "random":
             rng = generator(seed, "heads")
-            scores = [torch.from_numpy(rng.random(each.units.n)) for each in found]
+            scores = [torch.from_numpy(rng.random(layer.units.n)) for layer in heads]
         else:
             scores = head_importance(method, table)
-        made = with_heads(method, heads_left(scores, self.fraction))
-        return retrain(made, table, valid, rates, seed=derive(seed, "heads")) if rates else made
+        result = with_heads(method, heads_left(scores, self.fraction))
+        return retrain(result, table, valid, rates, seed=derive(seed, "heads")) if rates else result
 
 
 def attentions(method: GraphMethod) -> tuple[Heads, ...]:
@@ -95,14 +95,14 @@ def attentions(method: GraphMethod) -> tuple[Heads, ...]:
         UnsupportedError: it has none, or not one for each of its layers.
     """
     encoder = method.ready().network.encoder
-    found = encoder.attention_heads()
-    if not found:
+    heads = encoder.attention_heads()
+    if not heads:
         words = f"the encoder {method.encoder} has no attention heads"
         raise UnsupportedError(words, hint="choose graphgps or grover, or remove hidden units: --how magnitude")
     if (method.params or {}).get("stack", "none") != "none":
         words = f"heads of {method.encoder} cannot be removed beside params.stack={(method.params or {})['stack']}"
         raise UnsupportedError(words, hint="remove layers instead: --how 'depth(2)'")
-    return tuple(Heads(each.units.within("encoder"), f"encoder.{each.output}", each.level) for each in found)
+    return tuple(Heads(layer.units.within("encoder"), f"encoder.{layer.output}", layer.level) for layer in heads)
 
 
 def head_importance(method: GraphMethod, table: Table) -> list[Tensor]:
@@ -116,17 +116,17 @@ def head_importance(method: GraphMethod, table: Table) -> list[Tensor]:
         method: fitted, of one encoder with attention heads.
         table: labelled rows.
     """
-    network, found = method.ready().network, attentions(method)
-    given: list[Tensor] = [torch.zeros(0)] * len(found)
+    network, heads = method.ready().network, attentions(method)
+    inputs: list[Tensor] = [torch.zeros(0)] * len(heads)
 
     def keep(place: int) -> Any:
         def hook(module: Any, args: tuple[Tensor, ...]) -> None:
-            given[place] = args[0]
+            inputs[place] = args[0]
 
         return hook
 
-    hooks = [network.get_submodule(each.output).register_forward_pre_hook(keep(i)) for i, each in enumerate(found)]
-    totals = [torch.zeros(each.units.n) for each in found]
+    hooks = [network.get_submodule(item.output).register_forward_pre_hook(keep(i)) for i, item in enumerate(heads)]
+    totals = [torch.zeros(item.units.n) for item in heads]
     try:
         with torch_settings(method.threads, 0):
             samples, objective = labelled_samples(method, table)
@@ -134,11 +134,11 @@ def head_importance(method: GraphMethod, table: Table) -> list[Tensor]:
                 sample = samples.sample(np.arange(first, min(first + ROWS, len(samples))))
                 network.prepare(sample)
                 loss = objective(network, sample, StepState(0, 1, 0, training=False)).total
-                gradients = torch.autograd.grad(loss, given)
+                gradients = torch.autograd.grad(loss, inputs)
                 batch = sample.parts[0].batch
-                for total, each, x, gradient in zip(totals, found, given, gradients, strict=True):
-                    rows = (x * gradient).detach().unflatten(1, (each.units.n, -1)).sum(2)
-                    graphs = rows.new_zeros(batch.n_graphs, each.units.n).index_add(0, batch.graph_of(each.level), rows)
+                for total, item, x, gradient in zip(totals, heads, inputs, gradients, strict=True):
+                    rows = (x * gradient).detach().unflatten(1, (item.units.n, -1)).sum(2)
+                    graphs = rows.new_zeros(batch.n_graphs, item.units.n).index_add(0, batch.graph_of(item.level), rows)
                     total += graphs.abs().sum(0)
     finally:
         for hook in hooks:
@@ -156,9 +156,9 @@ def heads_left(scores: Sequence[Tensor], fraction: float) -> list[list[int]]:
         >>> heads_left([torch.tensor([0.1, 0.2]), torch.tensor([0.9, 0.8])], 0.5)
         [[1], [0]]
     """
-    left = [[*range(len(each))] for each in scores]
+    left = [[*range(len(values))] for values in scores]
     total = sum(map(len, left))
-    lowest = sorted((float(score), i, h) for i, each in enumerate(scores) for h, score in enumerate(each))
+    lowest = sorted((float(score), i, h) for i, values in enumerate(scores) for h, score in enumerate(values))
     for _, i, h in lowest:
         if total - sum(map(len, left)) < round(fraction * total) and len(left[i]) > 1:
             left[i].remove(h)
@@ -170,10 +170,10 @@ def heads_left(scores: Sequence[Tensor], fraction: float) -> list[list[int]]:
 
 def with_heads(method: GraphMethod, left: Sequence[Sequence[int]]) -> GraphMethod:
     """A fitted method whose attentions have these heads alone; those that stay give what they gave."""
-    found = attentions(method)
-    params = {**(method.params or {}), "kept_heads": ",".join(str(len(each)) for each in left)}
+    heads = attentions(method)
+    params = {**(method.params or {}), "kept_heads": ",".join(str(len(item)) for item in left)}
     weights = keep_units(
-        method.ready().network.state_dict(), [(each.units, own) for each, own in zip(found, left, strict=True)]
+        method.ready().network.state_dict(), [(item.units, kept) for item, kept in zip(heads, left, strict=True)]
     )
-    note = f"{sum(map(len, left))} of {sum(each.units.n for each in found)} attention heads left, one or more in each"
+    note = f"{sum(map(len, left))} of {sum(item.units.n for item in heads)} attention heads left, one or more in each"
     return rebuilt(method, weights, note, params=params)

@@ -75,10 +75,10 @@ class L0Heads(Compressor):
         rates = rates_of(method, self.rewind, "lr_rewind")
         steps = math.ceil(len(table) / method.batch_size)
         gates = HeadGates(attentions(method), self.lam, pace=REACH / max(sum(rates) * steps, 1e-12))
-        made = retrain(method, table, None, rates, seed=derive(seed, "gates"), callbacks=[gates])
+        result = retrain(method, table, None, rates, seed=derive(seed, "gates"), callbacks=[gates])
         values = gates.values()
         left = [largest(value, max(1, int((value > 0).sum()))) for value in values]
-        return with_heads(made, left)
+        return with_heads(result, left)
 
 
 class HeadGates(Callback):
@@ -93,17 +93,17 @@ class HeadGates(Callback):
     def __init__(self, found: Sequence[Heads], lam: float, *, pace: float = 1.0) -> None:
         super().__init__()
         self.found, self.lam, self.pace = found, lam, pace
-        self.moves = nn.ParameterList(nn.Parameter(torch.zeros(each.units.n)) for each in found)
+        self.moves = nn.ParameterList(nn.Parameter(torch.zeros(layer.units.n)) for layer in found)
 
     def log_alpha(self) -> list[Tensor]:
         """Of the gates of each attention."""
-        return [START + self.pace * each for each in self.moves]
+        return [START + self.pace * move for move in self.moves]
 
     def begin(self, network: Any) -> None:
         """Put a gate before each layer that reads heads."""
         self.hooks = [
-            network.get_submodule(each.output).register_forward_pre_hook(self._gate(place))
-            for place, each in enumerate(self.found)
+            network.get_submodule(layer.output).register_forward_pre_hook(self._gate(place))
+            for place, layer in enumerate(self.found)
         ]
 
     def _gate(self, place: int) -> Any:
@@ -116,7 +116,7 @@ class HeadGates(Callback):
 
     def expected_open(self) -> Tensor:
         """``sum_i P(g_i != 0)``."""
-        return torch.stack([chance_open(each).sum() for each in self.log_alpha()]).sum()
+        return torch.stack([chance_open(alpha).sum() for alpha in self.log_alpha()]).sum()
 
     def loss(self, objective: Compute, network: Any, batch: Any, state: StepState) -> Loss:
         """The objective's loss with the penalty."""
@@ -126,15 +126,15 @@ class HeadGates(Callback):
     @torch.no_grad()
     def values(self) -> list[Tensor]:
         """Those of the gates in prediction."""
-        return [gate_values(each, draw=False).cpu() for each in self.log_alpha()]
+        return [gate_values(alpha, draw=False).cpu() for alpha in self.log_alpha()]
 
     @torch.no_grad()
     def end(self, network: Any) -> None:
         """Multiply the gates into the output weights and take them off."""
         for hook in self.hooks:
             hook.remove()
-        for each, value in zip(self.found, self.values(), strict=True):
-            weight = network.get_submodule(each.output).weight
+        for layer, value in zip(self.found, self.values(), strict=True):
+            weight = network.get_submodule(layer.output).weight
             weight *= value.repeat_interleave(weight.shape[1] // len(value))
 
 

@@ -79,15 +79,15 @@ class Magnitude(Compressor):
 
     def compress(self, model: Model, table: Table, valid: Table, seed: int) -> Method:
         """The smaller network, trained on."""
-        source = made = graph_method(model, "hidden units" if self.structured else "weights")
+        source = result = graph_method(model, "hidden units" if self.structured else "weights")
         rates = [] if self.retrain is None else rates_of(source, self.rewind, self.retrain)
         for turn in range(self.rounds):
             share = 1 - (1 - self.fraction) ** ((turn + 1) / self.rounds)  # of the source
-            made = narrowed(source, made, share) if self.structured else with_zeros(made, share)
+            result = narrowed(source, result, share) if self.structured else with_zeros(result, share)
             if rates:
                 on = [] if self.structured else [Masked()]
-                made = retrain(made, table, valid, rates, seed=derive(seed, "pruned", turn), callbacks=on)
-        return made
+                result = retrain(result, table, valid, rates, seed=derive(seed, "pruned", turn), callbacks=on)
+        return result
 
 
 def narrowed(source: GraphMethod, method: GraphMethod, share: float) -> GraphMethod:
@@ -103,8 +103,8 @@ def narrowed(source: GraphMethod, method: GraphMethod, share: float) -> GraphMet
     """
     network = method.ready().network
     encoder, head, weights = network.encoder, network.head, network.state_dict()
-    found = encoder.hidden_units()
-    if found is None:
+    hidden_units = encoder.hidden_units()
+    if hidden_units is None:
         words = f"{method.encoder} does not say which of its weights belong to a hidden unit"
         raise UnsupportedError(words, hint="prune a dmpnn or gin, or choose structured=false")
     options = [key for key, value in (method.params or {}).items() if key in ("stack", "exit") and value != "none"]
@@ -118,12 +118,12 @@ def narrowed(source: GraphMethod, method: GraphMethod, share: float) -> GraphMet
         raise UnsupportedError(words, hint="train it without, or choose structured=false")
     wide = _width(source)
     left = max(1, wide - round(share * wide))
-    if left == found.groups[0].n:
+    if left == hidden_units.groups[0].n:
         words = f"{share:.2g} of {wide} hidden units are less than one"
         raise BadValueError(words, hint="choose a larger fraction")
-    groups = [units.within("encoder") for units in found.groups]
+    groups = [units.within("encoder") for units in hidden_units.groups]
     copies = encoder.d_out // encoder.d_rows if network.level == "row" else 1  # of the states, in the readout's
-    for place, number in enumerate(found.rows):
+    for place, number in enumerate(hidden_units.rows):
         n = groups[number].n
         first = [Axis("head.layers.0.weight", 1, place * n + copy * encoder.d_rows) for copy in range(copies)]
         groups[number] = Units(n, (*groups[number].axes, *first))

@@ -89,9 +89,9 @@ class Quantise(Compressor):
             "patience": None,
         }
         judged = valid if len(valid) else None
-        made = train_further(method, table, judged, [callback], label="quantising", seed=seed, **length)
-        made.notes = (*made.notes, summary_of(made.ready().network))
-        return made
+        result = train_further(method, table, judged, [callback], label="quantising", seed=seed, **length)
+        result.notes = (*result.notes, summary_of(result.ready().network))
+        return result
 
 
 def summary_of(network: Network) -> str:

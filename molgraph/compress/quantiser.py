@@ -33,16 +33,16 @@ class UniformQuantiser(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, step: Tensor, top: Tensor) -> Tensor:
         """Quantised x of any shape; ``step`` and ``top`` are above 0, without axes."""
         most = (top / step).round().clamp(min=1)
-        found = step * torch.clamp((x / step).round(), -most, most)
-        ctx.save_for_backward(x, found, step, top)
-        return found
+        output = step * torch.clamp((x / step).round(), -most, most)
+        ctx.save_for_backward(x, output, step, top)
+        return output
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Gradients of x, step and top."""
-        (grad,), (x, found, step, top) = grads, ctx.saved_tensors
+        (grad,), (x, output, step, top) = grads, ctx.saved_tensors
         inside = x.abs() <= top
-        of_step = torch.where(inside, grad * (found - x) / step, 0).sum()
+        of_step = torch.where(inside, grad * (output - x) / step, 0).sum()
         of_top = torch.where(inside, 0, grad * x.sign()).sum()
         return grad * inside, of_step, of_top
 
@@ -120,11 +120,11 @@ class QuantisedTraining(Callback):
 
     def begin(self, network: Any) -> None:
         """Begin with two bits more than the budget has, or with as many as it has, and the steps that round best."""
-        found = dict(matrices(network))
-        self.names = [*found]
-        self.sizes = np.array([value.numel() for value in found.values()])
+        weights = dict(matrices(network))
+        self.names = [*weights]
+        self.sizes = np.array([value.numel() for value in weights.values()])
         width = min(int(self.budget) + (WIDER if self.learn_widths else 0), MOST)
-        steps = [best_step(value.detach().cpu().numpy(), width) for value in found.values()]
+        steps = [best_step(value.detach().cpu().numpy(), width) for value in weights.values()]
         part = nn.Module()
         part.step = nn.Parameter(torch.tensor(steps).log() / RATE)
         part.top = nn.Parameter(torch.tensor(steps).mul(levels(width)).log() / RATE)
@@ -143,11 +143,11 @@ class QuantisedTraining(Callback):
     def loss(self, objective: Compute, network: Any, batch: Any, state: StepState) -> Loss:
         """The objective's loss of the quantised weights, and the price of bits beyond the budget."""
         step, top = self.scales(network)
-        found = {
+        weights = {
             name: UniformQuantiser.apply(network.get_parameter(name), step[i], top[i])
             for i, name in enumerate(self.names)
         }
-        with weights_replaced(network, found):
+        with weights_replaced(network, weights):
             loss = objective(network, batch, state)
         if not state.training:  # an epoch before the bits are fixed is never the best
             return loss.with_penalties({"bits": step.new_tensor(0.0 if self.widths is not None else NEVER)})
@@ -159,7 +159,7 @@ class QuantisedTraining(Callback):
         """Fix the bits when their time has come; a matrix that loses one has its range in longer steps."""
         if self.widths is not None or (state.progress < LEARNED and state.step + 1 < state.n_steps):
             return
-        step, top = (each.detach().double().cpu().numpy() for each in self.scales(network))
+        step, top = (scale.detach().double().cpu().numpy() for scale in self.scales(network))
         self.widths = within(np.log2(top / step + 1) + 1, self.sizes, self.budget)
         longer = np.maximum(step, top / levels(self.widths))
         network.parts[PACKED].step.data.copy_(torch.from_numpy(np.log(longer) / RATE))
@@ -187,5 +187,5 @@ def quantise_weights(network: Any, steps: Mapping[str, Steps]) -> None:
 def round_weights(network: Any, budget: float) -> None:
     """Round the weights of a network to the widest whole number of bits within the budget, without training."""
     bits = int(budget)
-    found = {name: Steps(bits, best_step(value.detach().numpy(), bits)) for name, value in matrices(network)}
-    quantise_weights(network, found)
+    steps = {name: Steps(bits, best_step(value.detach().numpy(), bits)) for name, value in matrices(network)}
+    quantise_weights(network, steps)

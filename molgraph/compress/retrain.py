@@ -34,7 +34,7 @@ class Replay(Callback):
 
     def phases(self, network: Any) -> Sequence[Phase]:
         """One for each epoch."""
-        return [Phase(1 / len(self.multiples), rate=each) for each in self.multiples]
+        return [Phase(1 / len(self.multiples), rate=multiple) for multiple in self.multiples]
 
 
 def graph_method(model: Model, lacks: str) -> GraphMethod:
@@ -111,6 +111,6 @@ def retrain(
     how: dict[str, Any] = {"epochs": len(rates), "min_steps": 0, "warmup_epochs": 0.0, "schedule": "constant"}
     how |= {"learning_rate": peak, "patience": None, "seed": seed, "label": "training the pruned network"}
     every = [Replay([rate / peak for rate in rates]), *callbacks]
-    made = train_further(method, table, valid if valid is not None and len(valid) else None, every, **how)
-    made.notes = (*made.notes, f"trained on for {len(rates)} epochs")
-    return made
+    result = train_further(method, table, valid if valid is not None and len(valid) else None, every, **how)
+    result.notes = (*result.notes, f"trained on for {len(rates)} epochs")
+    return result

@@ -44,8 +44,8 @@ def split_rows(table: Table, seen: np.ndarray, seed: int) -> Parts:
 def _split(table: Table, fractions: tuple[float, float, float], seed: int) -> Parts:
     for splitter in SPLITS:
         try:
-            made = split_table(table, splitter, fractions=fractions, seed=seed, quiet=True)
+            split = split_table(table, splitter, fractions=fractions, seed=seed, quiet=True)
         except MolgraphError:
             continue
-        return made.train, made.valid, made.test
+        return split.train, split.valid, split.test
     raise EmptyError(f"{len(table)} rows are too few for three parts", hint="give more rows")

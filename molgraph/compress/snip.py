@@ -57,8 +57,8 @@ class TrainPruned(Compressor):
     def compress(self, model: Model, table: Table, valid: Table, seed: int) -> Method:
         """The pruned network, trained."""
         method = graph_method(model, "layers of weights")
-        own = f"snip(fraction={self.fraction}, isometry={str(self.isometry).lower()})"
+        spec = f"snip(fraction={self.fraction}, isometry={str(self.isometry).lower()})"
         before = [method.callback] if method.callback and method.callback != NONE else []
-        settings = {"callback": "+".join([*before, own]), "init": None, "store": None, "seed": derive(seed, "snip")}
-        made = GraphMethod(**{**method.get_params(), **settings})
-        return made.fit(table, valid if len(valid) else None)
+        settings = {"callback": "+".join([*before, spec]), "init": None, "store": None, "seed": derive(seed, "snip")}
+        result = GraphMethod(**{**method.get_params(), **settings})
+        return result.fit(table, valid if len(valid) else None)

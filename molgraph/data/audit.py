@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from molgraph.base.contracts import Target
 from molgraph.base.printable import count
 from molgraph.chem.identity import Identity
-from molgraph.data.editions import identify
+from molgraph.data.curate import identify
 from molgraph.data.findings import Audit, Finding
 from molgraph.data.observed import observed_notes
 from molgraph.data.profile import APART, OUTLIER_Z, SIMILAR, Profile, cliffs, profile, robust_z, scaled, similar_pairs

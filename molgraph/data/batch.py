@@ -113,11 +113,11 @@ class GraphBatch:
 
     def features(self, level: str) -> Tensor:
         """float32 [rows, width]: the features of a level's rows, written out."""
-        own = self[level]
-        if own.table is None:
+        level_data = self[level]
+        if level_data.table is None:
             raise KeyError(f"the level {level!r} of this batch has no features")
-        table = own.table
-        return self.once(("features", level), lambda: table.index_select(0, own.code))
+        table = level_data.table
+        return self.once(("features", level), lambda: table.index_select(0, level_data.code))
 
     def graph_of(self, level: str) -> Tensor:
         """int64 [rows], the graph of each row of a level."""
@@ -133,8 +133,8 @@ class GraphBatch:
         All that was made with the old batch (relations, features) is left behind.
         """
         old = self[name]
-        own = {key: changes.pop(key) for key in ("offsets", "table") if key in changes}
-        level = replace(old, arrays={**old.arrays, **changes}, **own)
+        fields = {key: changes.pop(key) for key in ("offsets", "table") if key in changes}
+        level = replace(old, arrays={**old.arrays, **changes}, **fields)
         return GraphBatch(self.n_graphs, {**self.levels, name: level})
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> GraphBatch:

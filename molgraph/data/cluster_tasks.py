@@ -29,7 +29,7 @@ def partitions(x: np.ndarray, clusters: int, number: int, *, scaling: float = 1.
     rng, first = generator(seed, "cluster tasks"), derive(seed, "k-means") % 2**31
     weights = np.exp(scaling * rng.normal(size=(number, x.shape[1])))
     make = MiniBatchKMeans(clusters, batch_size=2048, n_init=3, random_state=first)
-    return np.stack([make.fit_predict(z * each) for each in weights])
+    return np.stack([make.fit_predict(z * weight) for weight in weights])
 
 
 def cluster_tasks(
@@ -59,10 +59,10 @@ def cluster_tasks(
     Raises:
         EmptyError: no partition has two clusters of that size.
     """
-    rng, found = generator(seed, "pairs of clusters"), np.zeros((0, len(x)), np.int64)
+    rng, assignments = generator(seed, "pairs of clusters"), np.zeros((0, len(x)), np.int64)
     if len(x) >= clusters:
-        found = partitions(x, clusters, number, scaling=scaling, seed=seed)
-    large = [np.flatnonzero(np.bincount(each, minlength=clusters) >= least) for each in found]
+        assignments = partitions(x, clusters, number, scaling=scaling, seed=seed)
+    large = [np.flatnonzero(np.bincount(assignment, minlength=clusters) >= least) for assignment in assignments]
     usable = [i for i, labels in enumerate(large) if len(labels) > 1]
     if not usable:
         words = f"no partition of {len(x):,} molecules into {clusters} clusters has two of {least} members"
@@ -71,5 +71,5 @@ def cluster_tasks(
     for task in range(tasks):
         part = usable[task % len(usable)]
         one, other = rng.choice(large[part], 2, replace=False)
-        y[found[part] == one, task], y[found[part] == other, task] = 1.0, 0.0
+        y[assignments[part] == one, task], y[assignments[part] == other, task] = 1.0, 0.0
     return y

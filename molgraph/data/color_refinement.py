@@ -35,10 +35,10 @@ def bond_colors(
         offsets: int64 [n + 1], the bonds that arrive at each atom.
         depth: number of bond levels, 1 or more.
     """
-    own = _mix(atom_code[source].astype(np.uint64) << np.uint64(32) | bond_code.astype(np.uint64))
-    colors, arriving = [own], _sums(own, offsets)
+    base = _mix(atom_code[source].astype(np.uint64) << np.uint64(32) | bond_code.astype(np.uint64))
+    colors, arriving = [base], _sums(base, offsets)
     for _ in range(1, depth):
-        colors.append(_mix(_OWN * own + arriving[source] - colors[-1][reverse]))
+        colors.append(_mix(_OWN * base + arriving[source] - colors[-1][reverse]))
         arriving = _sums(colors[-1], offsets)
     return colors, _OWN * _mix(atom_code.astype(np.uint64)) + arriving
 
@@ -64,10 +64,10 @@ def acyclic_colors(
         source, offsets: the rows from which each row hears.
         pair_code: int64 [p], equal for pairs with equal features, where pairs have any.
     """
-    own, pair = _mix(code.astype(np.uint64)), np.uint64(0) if pair_code is None else _mix(pair_code.astype(np.uint64))
-    color, before = own, np.zeros_like(own)
+    base, pair = _mix(code.astype(np.uint64)), np.uint64(0) if pair_code is None else _mix(pair_code.astype(np.uint64))
+    color, before = base, np.zeros_like(base)
     while not np.array_equal(color, before):
-        color, before = _mix(_OWN * own + _sums(_mix(_OWN * color[source] + pair), offsets)), color
+        color, before = _mix(_OWN * base + _sums(_mix(_OWN * color[source] + pair), offsets)), color
     return color
 
 

@@ -60,17 +60,17 @@ def expand(table: Table, made: Sequence[Conformers]) -> ConformerRows:
         ([0, 0, 1, 2, 2], 'geometry of 6 atoms', None)
     """
     n, values, rows = np.ones(len(table), dtype=np.int64), list[Geometry | None](), np.flatnonzero(table.ok)
-    n[rows] = [max(len(each.positions), 1) for each in made]
+    n[rows] = [max(len(entry.positions), 1) for entry in made]
     row, first = np.repeat(np.arange(len(table)), n), np.cumsum(n) - n
     of_row = dict(zip(rows.tolist(), made, strict=True))
     for i in range(len(table)):
-        each = of_row.get(i)
-        values += [None] if each is None or each.reason else [Geometry(each.numbers, at) for at in each.positions]
-    bad = [i for i, each in of_row.items() if each.reason]
-    why = np.array([of_row[i].reason for i in bad], dtype=object)
+        entry = of_row.get(i)
+        values += [None] if entry is None or entry.reason else [Geometry(entry.numbers, at) for at in entry.positions]
+    bad = [i for i, entry in of_row.items() if entry.reason]
+    reasons = np.array([of_row[i].reason for i in bad], dtype=object)
     column = np.empty(len(row), dtype=object)
     column[:] = values
-    expanded = with_geometries(table.with_status(np.array(bad, dtype=np.int64), UNREADABLE, why).take(row), column)
+    expanded = with_geometries(table.with_status(np.array(bad, dtype=np.int64), UNREADABLE, reasons).take(row), column)
     if len(row) > len(table):
         weights = np.ones(len(table)) if table.weights is None else table.weights
         expanded = replace(expanded, weights=(weights / n)[row])
@@ -79,8 +79,8 @@ def expand(table: Table, made: Sequence[Conformers]) -> ConformerRows:
 
 def conformer_notes(made: Sequence[Conformers], part: str, relax: str) -> tuple[str, ...]:
     """Why molecules of a part have no conformer, the most common reasons first, and how many another field relaxed."""
-    reasons = Counter(each.reason for each in made if each.reason)
+    reasons = Counter(entry.reason for entry in made if entry.reason)
     notes = [f"left out of the {part} part: {n:,} x {words}" for words, n in reasons.most_common(SHOWN)]
-    if other := sum(each.relaxed == "uff" != relax for each in made):
+    if other := sum(entry.relaxed == "uff" != relax for entry in made):
         notes.append(f"{count(other, 'molecule')} of the {part} part relaxed by UFF, as MMFF94 lacks parameters")
     return tuple(notes)

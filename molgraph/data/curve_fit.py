@@ -65,14 +65,14 @@ def fit_hill(x: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) ->
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OptimizeWarning)
-            found, covariance = curve_fit(hill, x, y, start, sigma, jac=_jacobian, maxfev=400)
+            params, covariance = curve_fit(hill, x, y, start, sigma, jac=_jacobian, maxfev=400)
     except RuntimeError:
         return HillFit(none, np.full(4, np.inf), "no Hill curve fits its points")
     errors = np.sqrt(np.diagonal(covariance))
     errors = np.where(np.isfinite(errors), errors, np.inf)
-    inside = x.min() <= found[0] <= x.max()
-    why = "" if inside and errors[0] < WITHIN else "its points reach no plateau, or scatter too much, for an EC50"
-    return HillFit(found, errors, why)
+    inside = x.min() <= params[0] <= x.max()
+    reason = "" if inside and errors[0] < WITHIN else "its points reach no plateau, or scatter too much, for an EC50"
+    return HillFit(params, errors, reason)
 
 
 def _share(x: np.ndarray, log_ec50: float, log_slope: float) -> np.ndarray:

@@ -36,9 +36,9 @@ def curve_of(targets: Any) -> str | None:
         >>> curve_of(["inhibition:curve"]), curve_of("y")
         ('inhibition', None)
     """
-    given = [targets] if isinstance(targets, str | Target) else list(targets) if isinstance(targets, Iterable) else []
-    asked = [one for one in given if isinstance(one, str) and one.strip().endswith(LEVEL)]
-    if asked and len(given) > 1:
+    items = [targets] if isinstance(targets, str | Target) else list(targets) if isinstance(targets, Iterable) else []
+    asked = [one for one in items if isinstance(one, str) and one.strip().endswith(LEVEL)]
+    if asked and len(items) > 1:
         raise ConflictError(f"{asked[0]} is learnt alone: its rows are points of curves", hint="leave the others out")
     return asked[0].strip().removesuffix(LEVEL) if asked else None
 
@@ -62,9 +62,9 @@ def find_concentration(names: Sequence[str]) -> str:
         'conc_uM'
     """
     for words in NAMES:
-        found = [name for name in names if plain(name).startswith(words)]
-        if len(found) == 1:
-            return found[0]
+        matches = [name for name in names if plain(name).startswith(words)]
+        if len(matches) == 1:
+            return matches[0]
     words = f"no column is named as concentrations are ({', '.join(NAMES)}), or several are"
     raise MissingColumnError(words, hint="name it: --concentration COLUMN (in Python concentration='COLUMN')")
 
@@ -89,7 +89,7 @@ def group_curves(points: Table, concentration: str) -> Table:
         UnsupportedError: more entity columns than one of molecules.
     """
     assert points.y is not None and points.features is not None
-    if [each.kind for each in points.entities] != ["molecule"]:
+    if [entity.kind for entity in points.entities] != ["molecule"]:
         words = "curves of one column of molecules are read, and the table has others"
         raise UnsupportedError(words, hint="name the column of molecules: --smiles COLUMN")
     place = points.feature_names.index(concentration)
@@ -118,13 +118,13 @@ def group_curves(points: Table, concentration: str) -> Table:
     packed = Packed(offsets_of(counts[rows]), values)
     y, notes = _fitted(packed, rows)
     others = [j for j in range(len(points.feature_names)) if j != place]
-    made = replace(points, targets=(), y=None, limits=None, weights=None, units={}).take(rows)
+    curves = replace(points, targets=(), y=None, limits=None, weights=None, units={}).take(rows)
     return replace(
-        made,
+        curves,
         targets=TARGETS,
         y=y,
         points=packed,
-        features=made.features[:, others] if made.features is not None and others else None,
+        features=curves.features[:, others] if curves.features is not None and others else None,
         feature_names=tuple(points.feature_names[j] for j in others),
         notes=(*points.notes, *_bad_rows(points), *notes),
     )
@@ -142,25 +142,25 @@ def _bad_rows(points: Table) -> list[str]:
 
 def _fitted(points: Packed, rows: np.ndarray) -> tuple[np.ndarray, list[str]]:
     """float64 [n, 4]: parameters of the curves that determine them; and notes on the others."""
-    y, why = np.full((len(points), len(TARGETS)), np.nan), dict[str, list[int]]()
-    for i, each in enumerate(points.lists()):
-        if not len(each):
+    y, failures = np.full((len(points), len(TARGETS)), np.nan), dict[str, list[int]]()
+    for i, curve in enumerate(points.lists()):
+        if not len(curve):
             continue
-        exact = each[each[:, LOW] == each[:, HIGH]]
+        exact = curve[curve[:, LOW] == curve[:, HIGH]]
         fit = fit_hill(exact[:, DOSE], exact[:, LOW], exact[:, WEIGHT])
         if fit.reason:
-            why.setdefault(fit.reason, []).append(int(rows[i]) + 1)
+            failures.setdefault(fit.reason, []).append(int(rows[i]) + 1)
         else:
             y[i] = fit.parameters
     n, known = int((points.sizes > 0).sum()), int(np.isfinite(y[:, 0]).sum())
     if n and not known:
-        reason, of = max(why.items(), key=lambda item: len(item[1]))
+        reason, of = max(failures.items(), key=lambda item: len(item[1]))
         words = f"no EC50 is determined by its points in {count(n, 'curve')} (row {of[0]}: {reason})"
         raise LabelError(words, hint="one at least needs 5 points or more that reach both plateaus")
     has = f"{count(n, 'molecule')} with {count(len(points.values), 'point')} of dose-response curves"
     notes = [f"{has}; {count(known, 'curve')} of them determine the EC50 by themselves, and those alone are scored"]
     way = "the objective dose_response learns from their points all the same, other ones do not"
-    for reason, of in why.items():
+    for reason, of in failures.items():
         rows_of = ", ".join(map(str, of[:SHOWN])) + ", ..." * (len(of) > SHOWN)
         notes.append(f"{count(len(of), 'curve')} without a fitted EC50 (row {rows_of}): {reason}; {way}")
     return y, notes

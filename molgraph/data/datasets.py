@@ -12,7 +12,7 @@ from molgraph.base.errors import DataError, MismatchError, UnknownNameError, nea
 from molgraph.data.card_parts import UNVERIFIED
 from molgraph.data.cards import Card, card, card_names
 from molgraph.data.content import content_hash
-from molgraph.data.editions import curate
+from molgraph.data.curate import curate
 from molgraph.data.featurize import rdkit_version
 from molgraph.data.sources.dataset_files import (
     DOWNLOAD,

@@ -57,9 +57,9 @@ class Featuriser(ABC):
         """The featuriser that makes one of the ``older`` versions; itself for any other."""
         if version not in self.older:
             return self
-        made = copy(self)
-        made.version = version
-        return made
+        clone = copy(self)
+        clone.version = version
+        return clone
 
     def element_counts(self, features: np.ndarray) -> np.ndarray:
         """float [rows, elements]: how many atoms of each element a row of the atoms' features stands for.

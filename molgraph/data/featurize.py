@@ -63,15 +63,15 @@ def featurize(
     """
     _runner(backend)
     reason = np.array([why_no_text(text, "molecule") or check_smiles(text) for text in smiles], dtype=object)
-    texts = ["" if why else text for text, why in zip(smiles, reason, strict=True)]
-    found = map_texts(
+    texts = ["" if problem else text for text, problem in zip(smiles, reason, strict=True)]
+    pieces = map_texts(
         partial(_pieces, backend, version), texts, label="graphs", workers=workers
     ) or featurize_rdkit.pieces([])
-    counts = np.concatenate([p.n_atoms for p in found])
+    counts = np.concatenate([p.n_atoms for p in pieces])
     for i in np.flatnonzero(counts == 0):
         reason[i] = reason[i] or parse_smiles(texts[i]).reason or "a molecule of no atoms"
     status = np.where(counts > 0, OK, UNREADABLE).astype(object)
-    return pack(found, status, reason, version, atom_rows, bond_rows)
+    return pack(pieces, status, reason, version, atom_rows, bond_rows)
 
 
 @register("featuriser", "v2", summary="atoms and bonds of a molecule, in chemprop's layout")
@@ -119,9 +119,9 @@ def _handed(piece: PackedGraphs, texts: Sequence[str]) -> PackedGraphs:
     atoms, tags = offsets_of(piece.n_atoms), chiral_tags(piece.atom_key)
     handed = np.flatnonzero((tags == 1) | (tags == 2))  # clockwise and counterclockwise
     graph_of = np.searchsorted(atoms, handed, side="right") - 1
-    for own in np.split(handed, np.flatnonzero(np.diff(graph_of)) + 1) if len(handed) else ():
-        graph = np.searchsorted(atoms, own[0], side="right") - 1
-        tags[own] = handedness(texts[graph], (own - atoms[graph]).tolist())
+    for centres in np.split(handed, np.flatnonzero(np.diff(graph_of)) + 1) if len(handed) else ():
+        graph = np.searchsorted(atoms, centres[0], side="right") - 1
+        tags[centres] = handedness(texts[graph], (centres - atoms[graph]).tolist())
     return replace(piece, atom_key=with_chiral_tags(piece.atom_key, tags))
 
 

@@ -43,14 +43,14 @@ class Complexes(Featuriser):
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One row an atom; what makes no geometry is ``unreadable``."""
         read = [read_geometry(value) for value in values]
-        reason = np.array([why for _, why in read], dtype=object)
-        shapes = [each for each, _ in read]
-        numbers = [each.numbers for each in shapes]
+        reason = np.array([problem for _, problem in read], dtype=object)
+        shapes = [shape for shape, _ in read]
+        numbers = [shape.numbers for shape in shapes]
         arrays = {
             "code": _joined(numbers, np.uint8),
-            "position": np.concatenate([np.zeros((0, 3), np.float32), *(each.positions for each in shapes)]),
-            "residue": _joined([_or_zeros(each.residue, each) for each in shapes], np.uint8),
-            "charge": _joined([_or_zeros(each.charge, each) for each in shapes], np.float32),
+            "position": np.concatenate([np.zeros((0, 3), np.float32), *(shape.positions for shape in shapes)]),
+            "residue": _joined([_or_zeros(shape.residue, shape) for shape in shapes], np.uint8),
+            "charge": _joined([_or_zeros(shape.charge, shape) for shape in shapes], np.float32),
         }
         status = np.where(reason == "", OK, UNREADABLE).astype(object)
         atoms, table = Level(offsets_of([*map(len, numbers)]), arrays), np.eye(N_ELEMENTS, dtype=np.float32)

@@ -43,16 +43,16 @@ class ContactMap(Featuriser):
 
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One graph a structure; what makes no geometry, or more than 2,000 nodes, is ``unreadable``."""
-        made = [_contacts(*read_geometry(value)) for value in values]
-        reason = np.array([why for *_, why in made], dtype=object)
-        codes, ends = [code for code, *_ in made], [each for _, each, _, _ in made]
-        source, target = (np.concatenate([np.zeros(0, np.int32), *(each[k] for each in ends)]) for k in (0, 1))
-        reverse = np.concatenate([np.zeros(0, np.int32), *(_reverse(*each) for each in ends)])
-        bins = np.concatenate([np.zeros(0, np.uint8), *(each for _, _, each, _ in made)])
+        contacts = [_contacts(*read_geometry(value)) for value in values]
+        reason = np.array([problem for *_, problem in contacts], dtype=object)
+        codes, ends = [code for code, *_ in contacts], [item for _, item, _, _ in contacts]
+        source, target = (np.concatenate([np.zeros(0, np.int32), *(item[k] for item in ends)]) for k in (0, 1))
+        reverse = np.concatenate([np.zeros(0, np.int32), *(_reverse(*item) for item in ends)])
+        bins = np.concatenate([np.zeros(0, np.uint8), *(item for _, _, item, _ in contacts)])
         status = np.where(reason == "", OK, UNREADABLE).astype(object)
         atoms = Level(offsets_of([*map(len, codes)]), {"code": np.concatenate([np.zeros(0, np.uint8), *codes])})
         arrays = {"source": source, "target": target, "reverse": reverse, "code": bins}
-        bonds = Level(offsets_of([len(each[0]) for each in ends]), arrays, BOND_INDEX)
+        bonds = Level(offsets_of([len(item[0]) for item in ends]), arrays, BOND_INDEX)
         tables = {"atom": np.eye(N_ELEMENTS + OTHER + 1, dtype=np.float32), "bond": np.eye(N_BINS, dtype=np.float32)}
         return GraphStore({"atom": atoms, "bond": bonds}, tables, status, reason, self.versions[0])
 

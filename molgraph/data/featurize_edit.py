@@ -88,16 +88,16 @@ class Edits(Featuriser):
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One graph an edit; a text that cannot be read, or two molecules with nothing in common, is ``unreadable``."""
         reason = np.array([why_no_text(value, self.kind) for value in values], dtype=object)
-        texts = ["" if why else value for value, why in zip(values, reason, strict=True)]
-        made = map_texts(_read, texts, label="edits", workers=workers)
-        reason = np.array([why or each[1] for why, each in zip(reason, made, strict=True)], dtype=object)
-        graphs = [NOTHING if why else each[0] for why, each in zip(reason, made, strict=True)]
+        texts = ["" if problem else value for value, problem in zip(values, reason, strict=True)]
+        edits = map_texts(_read, texts, label="edits", workers=workers)
+        reason = np.array([problem or item[1] for problem, item in zip(reason, edits, strict=True)], dtype=object)
+        graphs = [NOTHING if problem else item[0] for problem, item in zip(reason, edits, strict=True)]
         if not self.marked:
-            graphs = [without_marks(*each) for each in graphs]
-        atoms, bonds = (np.concatenate([NOTHING[i], *(each[i] for each in graphs)]) for i in (0, 1))
-        n_atoms = np.array([len(each[0]) for each in graphs], dtype=np.int64)
+            graphs = [without_marks(*item) for item in graphs]
+        atoms, bonds = (np.concatenate([NOTHING[i], *(item[i] for item in graphs)]) for i in (0, 1))
+        n_atoms = np.array([len(item[0]) for item in graphs], dtype=np.int64)
         first = offsets_of(n_atoms)
-        ends = np.concatenate([NOTHING[2], *(each[2] + at for each, at in zip(graphs, first, strict=False))], axis=1)
+        ends = np.concatenate([NOTHING[2], *(item[2] + at for item, at in zip(graphs, first, strict=False))], axis=1)
         (atom_table, atom_code), (bond_table, bond_code) = (
             np.unique(rows, axis=0, return_inverse=True) for rows in (atoms, bonds)
         )
@@ -111,10 +111,10 @@ def _read(texts: Sequence[str]) -> list[tuple[Arrays, str]]:
     out: list[tuple[Arrays, str]] = []
     for text in texts:
         try:
-            made = bounded(marked_graph, text) if is_hard_reaction(text) else marked_graph(text)
+            result = bounded(marked_graph, text) if is_hard_reaction(text) else marked_graph(text)
         except TooHardError as error:
-            made = f"{error} to read"
-        out.append((NOTHING, made) if isinstance(made, str) else (made, ""))
+            result = f"{error} to read"
+        out.append((NOTHING, result) if isinstance(result, str) else (result, ""))
     return out
 
 
@@ -148,7 +148,7 @@ def marked_graph(text: str) -> Arrays | str:
 
 def without_marks(atoms: np.ndarray, bonds: np.ndarray, ends: np.ndarray) -> Arrays:
     """The molecule alone: its own atoms, which have hydrogens and a hybridisation, and its own bonds."""
-    n, own = int((atoms[:, ELEMENTS:D_ATOM] != 0).any(axis=1).sum()), bonds[:, 0] == 0
-    atoms, bonds = atoms[:n].copy(), bonds[own].copy()
+    n, mask = int((atoms[:, ELEMENTS:D_ATOM] != 0).any(axis=1).sum()), bonds[:, 0] == 0
+    atoms, bonds = atoms[:n].copy(), bonds[mask].copy()
     atoms[:, D_ATOM:], bonds[:, D_BOND:] = 0, 0
-    return atoms, bonds, ends[:, own]
+    return atoms, bonds, ends[:, mask]

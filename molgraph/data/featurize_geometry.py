@@ -51,15 +51,15 @@ class Geometries(Featuriser):
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One row an atom; numbers or positions that make no geometry are ``unreadable``."""
         read = [_few_atoms(*read_geometry(value)) for value in values]
-        reason = np.array([why for _, why in read], dtype=object)
-        numbers = np.concatenate([NONE.numbers, *(each.numbers for each, _ in read)], dtype=np.uint8, casting="unsafe")
-        positions = np.concatenate([NONE.positions, *(each.positions for each, _ in read)])
+        reason = np.array([problem for _, problem in read], dtype=object)
+        numbers = np.concatenate([NONE.numbers, *(item.numbers for item, _ in read)], dtype=np.uint8, casting="unsafe")
+        positions = np.concatenate([NONE.positions, *(item.positions for item, _ in read)])
         status = np.where(reason == "", OK, UNREADABLE).astype(object)
         arrays = {"code": numbers, "position": positions}
-        if any(each.forces is not None for each, _ in read):
-            own = (np.full_like(each.positions, np.nan) if each.forces is None else each.forces for each, _ in read)
-            arrays["force"] = np.concatenate([NONE.positions, *own])
-        atoms = Level(offsets_of([len(each.numbers) for each, _ in read]), arrays)
+        if any(item.forces is not None for item, _ in read):
+            forces = (np.full_like(item.positions, np.nan) if item.forces is None else item.forces for item, _ in read)
+            arrays["force"] = np.concatenate([NONE.positions, *forces])
+        atoms = Level(offsets_of([len(item.numbers) for item, _ in read]), arrays)
         table = np.eye(N_ELEMENTS, dtype=np.float32)
         return GraphStore({"atom": atoms}, {"atom": table}, status, reason, self.versions[0])
 
@@ -88,8 +88,8 @@ def read_geometry(value: Any) -> tuple[Geometry, str]:
         if len(numbers) > most:
             raise ValueError(f"a geometry of {len(numbers):,} atoms, of which {most:,} are read at most")
         _check_places(positions if value.residue is not None else positions[numbers > 0], value.residue is None)
-        made = Geometry(numbers, positions, forces)
-        return made if value.residue is None else _with_residues(made, value), ""
+        geometry = Geometry(numbers, positions, forces)
+        return geometry if value.residue is None else _with_residues(geometry, value), ""
     except ValueError as error:
         return NONE, str(error)
 

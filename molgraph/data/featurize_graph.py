@@ -42,10 +42,10 @@ class GraphFeaturiser(Featuriser):
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One graph a value; one whose arrays do not make a graph, or another kind of graph, is ``unreadable``."""
         read = [_read(value) for value in values]
-        settings = dict(spec.settings) if spec else _settings([graph for graph, why in read if not why])
+        settings = dict(spec.settings) if spec else _settings([graph for graph, problem in read if not problem])
         paired = spec is not None and "bond.reverse" in spec.arrays
-        reason = np.array([why or _unfit(graph, settings, paired) for graph, why in read], dtype=object)
-        graphs = [NONE if why else graph for (graph, _), why in zip(read, reason, strict=True)]
+        reason = np.array([problem or _unfit(graph, settings, paired) for graph, problem in read], dtype=object)
+        graphs = [NONE if problem else graph for (graph, _), problem in zip(read, reason, strict=True)]
         return store_of_edges(
             np.array([graph.n_nodes for graph in graphs], dtype=np.int64), [graph.edges for graph in graphs],
             _rows(graphs, "node", settings), _rows(graphs, "edge", settings),
@@ -54,7 +54,7 @@ class GraphFeaturiser(Featuriser):
 
     def examples_for(self, spec: InputSpec) -> tuple[Graph, ...]:
         """Paths and triangles with labels and features drawn from a fixed seed, as many as the spec's graphs have."""
-        settings, made = dict(spec.settings), []
+        settings, examples = dict(spec.settings), []
         for k in range(8):
             plain, draw = (PATH, TRIANGLE)[k % 2], generator(k, "example graph")
             arrays: dict[str, np.ndarray] = {}
@@ -63,8 +63,8 @@ class GraphFeaturiser(Featuriser):
                     arrays[f"{name}_label"] = draw.integers(0, n, rows)
                 if n := settings[f"{name}_features"]:
                     arrays[f"{name}_features"] = draw.normal(size=(rows, n)).astype(np.float32)
-            made.append(Graph(plain.n_nodes, plain.edges, **arrays))
-        return tuple(made)
+            examples.append(Graph(plain.n_nodes, plain.edges, **arrays))
+        return tuple(examples)
 
     def key(self, value: Any) -> str:
         """A hash of all that the graph holds."""
@@ -85,8 +85,8 @@ def _read(value: Any) -> tuple[Graph, str]:
         arrays: dict[str, np.ndarray] = {}
         for name, rows in (("node", n), ("edge", len(edges))):
             if (label := getattr(value, f"{name}_label")) is not None:
-                arrays[f"{name}_label"] = own = numbers_of(label, f"{name} labels", (rows,), np.int64)
-                if len(odd := own[(own < 0) | (own > MAX_LABEL)]):
+                arrays[f"{name}_label"] = labels = numbers_of(label, f"{name} labels", (rows,), np.int64)
+                if len(odd := labels[(labels < 0) | (labels > MAX_LABEL)]):
                     raise ValueError(f"{ARTICLE[name]} {name} label of {odd[0]}, expected 0 to {MAX_LABEL:,}")
             if (features := getattr(value, f"{name}_features")) is not None:
                 arrays[f"{name}_features"] = numbers_of(features, f"{name} features", (rows, "d"), np.float32)
@@ -97,16 +97,16 @@ def _read(value: Any) -> tuple[Graph, str]:
 
 def _settings(graphs: Sequence[Graph]) -> dict[str, int]:
     """How many labels and features the graphs have; degrees for nodes that have neither."""
-    found = {}
+    sizes = {}
     for name in ("node", "edge"):
         labels = [getattr(g, f"{name}_label") for g in graphs]
         features = [getattr(g, f"{name}_features") for g in graphs]
-        found[f"{name}_labels"] = 1 + max((int(v.max(initial=-1)) for v in labels if v is not None), default=-1)
-        found[f"{name}_features"] = max((v.shape[1] for v in features if v is not None), default=0)
-    bare = not found["node_labels"] and not found["node_features"]
+        sizes[f"{name}_labels"] = 1 + max((int(v.max(initial=-1)) for v in labels if v is not None), default=-1)
+        sizes[f"{name}_features"] = max((v.shape[1] for v in features if v is not None), default=0)
+    bare = not sizes["node_labels"] and not sizes["node_features"]
     degrees = [int(np.bincount(g.edges[:, 0], minlength=1).max()) for g in graphs if len(g.edges)] if bare else []
-    found["degrees"] = min(max(degrees, default=0), MAX_DEGREE) + 1 if bare else 0
-    return found
+    sizes["degrees"] = min(max(degrees, default=0), MAX_DEGREE) + 1 if bare else 0
+    return sizes
 
 
 def _unfit(graph: Graph, settings: dict[str, int], paired: bool) -> str:

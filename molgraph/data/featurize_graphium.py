@@ -75,15 +75,15 @@ class GraphiumMolecules(Featuriser):
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One graph a molecule."""
         reason = np.array([why_no_text(text, "molecule") or check_smiles(text) for text in values], dtype=object)
-        texts = ["" if why else text for text, why in zip(values, reason, strict=True)]
-        found = map_texts(_read_all, texts, label="graphs", workers=workers)
-        counts = np.array([len(each.atoms) for each in found], dtype=np.int64)
+        texts = ["" if problem else text for text, problem in zip(values, reason, strict=True)]
+        graphs = map_texts(_read_all, texts, label="graphs", workers=workers)
+        counts = np.array([len(graph.atoms) for graph in graphs], dtype=np.int64)
         for i in np.flatnonzero(counts == 0):
-            reason[i] = reason[i] or found[i].reason or parse_smiles(texts[i]).reason or "a molecule of no atoms"
+            reason[i] = reason[i] or graphs[i].reason or parse_smiles(texts[i]).reason or "a molecule of no atoms"
         status = np.where(counts > 0, OK, UNREADABLE).astype(object)
-        store = pack([_packed(found)], status, reason, layout.VERSION, layout.atom_rows, layout.bond_rows)
+        store = pack([_packed(graphs)], status, reason, layout.VERSION, layout.atom_rows, layout.bond_rows)
         atoms = store.levels["atom"]
-        arrays = {**atoms.arrays, "place": np.concatenate([_NONE.places, *(each.places for each in found)])}
+        arrays = {**atoms.arrays, "place": np.concatenate([_NONE.places, *(graph.places for graph in graphs)])}
         return replace(store, levels={**store.levels, "atom": Level(atoms.offsets, arrays, atoms.index)})
 
     def element_counts(self, features: np.ndarray) -> np.ndarray:
@@ -93,11 +93,11 @@ class GraphiumMolecules(Featuriser):
 
 def _packed(found: Sequence[_Read]) -> PackedGraphs:
     """All molecules side by side."""
-    n_atoms = np.array([len(each.atoms) for each in found], dtype=np.int64)
+    n_atoms = np.array([len(item.atoms) for item in found], dtype=np.int64)
     first = np.cumsum(n_atoms) - n_atoms
-    ends = [_NONE.ends, *(each.ends + start for each, start in zip(found, first, strict=True))]
-    keys = ([of, *(getattr(each, name) for each in found)] for name, of in (("atoms", _NONE[0]), ("bonds", _NONE[1])))
-    atoms, bonds = (np.concatenate(each) for each in keys)
+    ends = [_NONE.ends, *(item.ends + start for item, start in zip(found, first, strict=True))]
+    keys = ([of, *(getattr(item, name) for item in found)] for name, of in (("atoms", _NONE[0]), ("bonds", _NONE[1])))
+    atoms, bonds = (np.concatenate(item) for item in keys)
     return PackedGraphs.from_bonds(n_atoms, atoms, bonds, np.concatenate(ends, axis=1))
 
 
@@ -132,14 +132,14 @@ def _read(text: str) -> _Read:
 
 def _atoms(mol: Chem.Mol) -> np.ndarray:
     """int64 [n, 7], as ``atom_keys`` reads them, without the tags."""
-    found = [
+    rows = [
         (
             atom.GetAtomicNum(), atom.GetTotalValence(), atom.GetTotalDegree(), atom.GetFormalCharge(),
             atom.GetNumRadicalElectrons(), atom.GetIsAromatic(), atom.IsInRing(),
         )
         for atom in mol.GetAtoms()
     ]  # fmt: skip
-    return np.array(found, dtype=np.int64)
+    return np.array(rows, dtype=np.int64)
 
 
 def _bond(bond: Chem.Bond) -> tuple[int, int, int, int, bool]:

@@ -83,15 +83,15 @@ class Reactions(Featuriser):
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One graph a reaction; one that cannot be read, or has no mapped atom, is ``unreadable``."""
         reason = np.array([why_no_text(value, self.kind) for value in values], dtype=object)
-        texts = ["" if why else value for value, why in zip(values, reason, strict=True)]
+        texts = ["" if problem else value for value, problem in zip(values, reason, strict=True)]
         balance = self.mode.endswith("_balance")
         read = map_texts(partial(_condensed, balance), texts, label="reactions", workers=workers)
-        told = [why for _, reasons in read for why in reasons]
-        reason = np.array([why or own for why, own in zip(reason, told, strict=True)], dtype=object)
-        made = CondensedGraphs.joined([graphs for graphs, _ in read])
-        atoms, atom_code = np.unique(made.atom_keys, axis=0, return_inverse=True)
-        bonds, bond_code = np.unique(made.bond_keys, axis=0, return_inverse=True)
-        packed = PackedGraphs.from_bonds(made.n_atoms, atom_code.ravel(), bond_code.ravel(), made.ends)
+        details = [problem for _, reasons in read for problem in reasons]
+        reason = np.array([problem or detail for problem, detail in zip(reason, details, strict=True)], dtype=object)
+        batch = CondensedGraphs.joined([graphs for graphs, _ in read])
+        atoms, atom_code = np.unique(batch.atom_keys, axis=0, return_inverse=True)
+        bonds, bond_code = np.unique(batch.bond_keys, axis=0, return_inverse=True)
+        packed = PackedGraphs.from_bonds(batch.n_atoms, atom_code.ravel(), bond_code.ravel(), batch.ends)
         status = np.where(reason == "", OK, UNREADABLE).astype(object)
         rows = [lambda codes: self._both(_atom_sides(atoms[codes]), ELEMENTS)]
         rows += [lambda codes: self._both([bond_rows(bonds[codes, side]) for side in (0, 1)], 0)]
@@ -108,19 +108,19 @@ def _condensed(balance: bool, texts: Sequence[str]) -> list[tuple[CondensedGraph
     """The condensed graphs of some texts, one without atoms where there is a reason against it."""
     with quiet():
         parsed = [parse_reaction(text) for text in texts]
-        reasons = [each if isinstance(each, str) else "" for each in parsed]
-        read = [NOTHING if isinstance(each, str) else each for each in parsed]
-        mols = [mol for each in read for mol in (each.reactants, each.products)]
-        sides = [side for each in read for side in each.texts]
+        reasons = [reaction if isinstance(reaction, str) else "" for reaction in parsed]
+        read = [NOTHING if isinstance(reaction, str) else reaction for reaction in parsed]
+        mols = [mol for reaction in read for mol in (reaction.reactants, reaction.products)]
+        sides = [side for reaction in read for side in reaction.texts]
         packed = pack_molecules(mols, sides)
         tags, offsets = chiral_tags(packed.atom_key), offsets_of(packed.n_atoms)
         handed = np.flatnonzero((tags == 1) | (tags == 2))  # clockwise and counterclockwise
         for graph in np.unique(np.searchsorted(offsets, handed, side="right") - 1):
             start, end = offsets[graph : graph + 2]
-            own = handed[(handed >= start) & (handed < end)]
-            tags[own] = centre_tags(mols[graph], (own - start).tolist(), hard=is_hard_reaction(sides[graph]))
+            centres = handed[(handed >= start) & (handed < end)]
+            tags[centres] = centre_tags(mols[graph], (centres - start).tolist(), hard=is_hard_reaction(sides[graph]))
     packed = replace(packed, atom_key=with_chiral_tags(packed.atom_key, tags))
-    product_of = [np.array(each.product_of, dtype=np.int64) for each in read]
+    product_of = [np.array(reaction.product_of, dtype=np.int64) for reaction in read]
     return [(condense(packed, product_of, balance=balance), reasons)]
 
 
@@ -128,7 +128,7 @@ def _atom_sides(keys: np.ndarray) -> list[np.ndarray]:
     """float32 [n, 72] of each side; a key below 0 is an element alone."""
     rows = []
     for side in keys.T:
-        made = atom_rows(np.maximum(side, 0))
-        made[side < 0] = np.eye(ELEMENTS, D_ATOM, dtype=np.float32)[-1 - side[side < 0]]
-        rows.append(made)
+        features = atom_rows(np.maximum(side, 0))
+        features[side < 0] = np.eye(ELEMENTS, D_ATOM, dtype=np.float32)[-1 - side[side < 0]]
+        rows.append(features)
     return rows

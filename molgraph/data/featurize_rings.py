@@ -51,9 +51,9 @@ class MoleculesWithRings(Featuriser):
         """One graph a molecule."""
         store = featurize(values, workers=workers, version=self.version.removesuffix(RINGS))
         texts = [value if status == OK else "" for value, status in zip(values, store.status, strict=True)]
-        found = map_texts(_rings, texts, label="rings", workers=workers)
+        pieces = map_texts(_rings, texts, label="rings", workers=workers)
         atoms = store.levels["atom"]
-        rings = np.concatenate([np.zeros(0, np.int64), *found])
+        rings = np.concatenate([np.zeros(0, np.int64), *pieces])
         level = Level(atoms.offsets, {**atoms.arrays, "rings": rings}, atoms.index)
         return replace(store, levels={**store.levels, "atom": level}, featuriser=self.versions[0])
 

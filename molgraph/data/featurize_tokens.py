@@ -32,10 +32,10 @@ class _Tokens(Featuriser):
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One row a letter; what is no text, or has a letter outside the alphabet, is ``unreadable``."""
         missing = [why_no_text(value, self.kind) for value in values]
-        letters = self.letters(["" if why else value for value, why in zip(values, missing, strict=True)], workers)
-        read = [("", why) if why else pair for pair, why in zip(letters, missing, strict=True)]
-        reason = np.array([why for _, why in read], dtype=object)
-        sound = ["" if why else text for text, why in read]
+        letters = self.letters(["" if error else value for value, error in zip(values, missing, strict=True)], workers)
+        read = [("", error) if error else pair for pair, error in zip(letters, missing, strict=True)]
+        reason = np.array([error for _, error in read], dtype=object)
+        sound = ["" if error else text for text, error in read]
         lookup = np.zeros(256, np.uint8)
         lookup[[ord(letter) for letter in self.alphabet]] = np.arange(len(self.alphabet))
         code = lookup[np.frombuffer("".join(sound).encode("latin-1"), np.uint8)]
@@ -99,4 +99,4 @@ class SmilesCharacters(_Tokens):
         if self.version == AS_WRITTEN or self.as_written:
             return [(text, why_unreadable(text)) for text in texts]
         written = canonical_smiles([without_maps(text) for text in texts], workers=workers)
-        return [(text, "" if text else why) for text, why in written]  # what is no molecule has characters too
+        return [(text, "" if text else reason) for text, reason in written]  # what is no molecule has characters too

@@ -66,13 +66,13 @@ class _Vocabulary(Featuriser):
         texts = [values[row] for row in rows]
         if self.as_written:
             written = [
-                (own, text, why) for text, (own, why) in zip(texts, alphabet(self.name).split(texts), strict=True)
+                (parts, text, why) for text, (parts, why) in zip(texts, alphabet(self.name).split(texts), strict=True)
             ]
         else:
             written = canonical_tokens(texts, self.name, molecules=False, label="tokens", workers=workers)
-        for row, (own, _, why) in zip(rows, written, strict=True):
-            reason[row] = why or ("" if own else "a molecule without tokens")
-            tokens[row] = [] if why else own
+        for row, (parts, _, why) in zip(rows, written, strict=True):
+            reason[row] = why or ("" if parts else "a molecule without tokens")
+            tokens[row] = [] if why else parts
         settings = _settings(tokens) if spec is None else spec.settings
         vocabulary = sorted(settings, key=lambda token: settings[token])
         if len(vocabulary) > MAX_TOKENS:

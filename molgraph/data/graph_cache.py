@@ -83,10 +83,10 @@ def graphs_of(
     marks = text_digests(distinct, *featuriser.versions)
     key = hashlib.blake2b(marks.tobytes(), digest_size=16).hexdigest()
     for folder in sorted((path.parent for path in cache.glob(f"*/{MANIFEST}")), key=lambda path: path.name != key):
-        found = _within(folder, marks)
-        if found is not None:
-            graph_of_row[rows] = found[1][codes]
-            return CachedGraphs(found[0], graph_of_row)
+        cached = _within(folder, marks)
+        if cached is not None:
+            graph_of_row[rows] = cached[1][codes]
+            return CachedGraphs(cached[0], graph_of_row)
     store = marked(featuriser.featurise(distinct, spec=spec, workers=workers), distinct, *featuriser.versions)
     save_store(store, cache / key)
     return CachedGraphs(store, graph_of_row)

@@ -88,8 +88,8 @@ def load_store(folder: str | os.PathLike[str], *, verify: bool = True) -> GraphS
             raise CannotReadError(f"{folder}: the arrays of {name!r} don't fit together", hint=_REBUILD)
         levels[name] = Level(np.array(offsets), arrays, index.get(name, {}))
     status, reason = np.full(manifest["n_graphs"], OK, object), np.full(manifest["n_graphs"], "", object)
-    for i, word, why in manifest["not_ok"]:
-        status[i], reason[i] = word, why
+    for i, word, message in manifest["not_ok"]:
+        status[i], reason[i] = word, message
     # tables are small and become tensors, which must be writable: they are read into memory
     tables = {name: np.array(table) for name, table in groups["table"].items()}
     settings = manifest.get("settings", {})

@@ -32,8 +32,8 @@ def _spectra(adjacent: np.ndarray) -> np.ndarray:
     """float64 [n, 16]: of the Laplacian of each component; zeros where a component has fewer than 8 atoms."""
     out = np.zeros((len(adjacent), 2 * N_EIGEN))
     for atoms in _components(adjacent):
-        own = adjacent[np.ix_(atoms, atoms)]
-        values, vectors = eig(np.diag(own.sum(axis=1)) - own)  # not eigh, whose signs are others
+        block = adjacent[np.ix_(atoms, atoms)]
+        values, vectors = eig(np.diag(block.sum(axis=1)) - block)  # not eigh, whose signs are others
         kept = values.argsort()[:N_EIGEN]
         vectors = vectors[:, kept]
         vectors = vectors / np.maximum(np.sqrt((vectors**2).sum(axis=0)), 1e-4)
@@ -49,7 +49,7 @@ def _components(adjacent: np.ndarray) -> list[list[int]]:
     """
     n = len(adjacent)
     neighbours = [np.flatnonzero(row).tolist() for row in adjacent]
-    found, left = [], dict.fromkeys(range(n))
+    parts, left = [], dict.fromkeys(range(n))
     while left:
         start = next(iter(left))
         seen, queue = {start}, [start]
@@ -58,10 +58,10 @@ def _components(adjacent: np.ndarray) -> list[list[int]]:
                 if other not in seen:
                     seen.add(other)
                     queue.append(other)
-        found.append([*range(n)] if len(seen) == n else [*seen])
+        parts.append([*range(n)] if len(seen) == n else [*seen])
         for atom in seen:
             del left[atom]
-    return found
+    return parts
 
 
 def _returns(adjacent: np.ndarray) -> np.ndarray:

@@ -65,7 +65,7 @@ class Geometry:
         residue = np.zeros(len(self.numbers), np.uint8) if self.residue is None else self.residue
         rows = np.flatnonzero((residue > 0) == protein)
         held = (self.forces, self.residue, self.residue_index, self.charge)
-        more = (None if each is None else each[rows] for each in held)
+        more = (None if array is None else array[rows] for array in held)
         return Geometry(self.numbers[rows], self.positions[rows], *more) if len(rows) else None
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -78,7 +78,7 @@ class Geometry:
         numbers = np.where((numbers < 0) | (numbers > _NO_ELEMENT), _NO_ELEMENT, numbers).astype("<u2")
         rows = [self.positions] if self.forces is None else [self.positions, self.forces]
         head = _MAGIC + np.array([len(numbers), len(rows)], "<u4").tobytes()
-        return b"".join([head, numbers.tobytes(), *(np.asarray(each, "<f4").tobytes() for each in rows)])
+        return b"".join([head, numbers.tobytes(), *(np.asarray(array, "<f4").tobytes() for array in rows)])
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Geometry:
@@ -90,13 +90,13 @@ class Geometry:
         """
         if not data.startswith(_MAGIC):
             raise ValueError("bytes that are no geometry")
-        n, n_rows = (int(each) for each in np.frombuffer(data, "<u4", 2, len(_MAGIC)))
+        n, n_rows = (int(value) for value in np.frombuffer(data, "<u4", 2, len(_MAGIC)))
         numbers = np.frombuffer(data, "<u2", n, len(_MAGIC) + 8)
         rows = np.frombuffer(data, "<f4", offset=len(_MAGIC) + 8 + 2 * n).reshape(n_rows, n, 3)
         if n and numbers.max() > np.iinfo(np.uint8).max:
             raise ValueError("an atomic number that is none")
-        for name, each in zip(("position", "force"), rows, strict=False):
-            if not np.isfinite(each).all():
+        for name, value in zip(("position", "force"), rows, strict=False):
+            if not np.isfinite(value).all():
                 raise ValueError(f"a {name} that is no finite number")
         return cls(numbers.astype(np.uint8), rows[0], rows[1] if n_rows > 1 else None)
 
@@ -115,17 +115,17 @@ def value_of(kind: str, arrays: Mapping[str, np.ndarray]) -> Graph | Geometry | 
     """
     if not arrays or kind == "geometry":
         return Geometry(**arrays) if arrays else None
-    own: dict[str, Any] = {**arrays, "n_nodes": arrays["n_nodes"].ravel()[0].item()}
-    return Graph(**own)
+    fields: dict[str, Any] = {**arrays, "n_nodes": arrays["n_nodes"].ravel()[0].item()}
+    return Graph(**fields)
 
 
 def as_array(value: Any) -> np.ndarray:
     """A value as an array; one that is none (rows of several lengths, an object) as its text."""
     try:
-        made = np.asarray(value)
+        array = np.asarray(value)
     except (ValueError, TypeError, RuntimeError):
-        made = np.empty(0, dtype=object)
-    return np.array(repr(value)) if made.dtype.kind not in "biufU" else made
+        array = np.empty(0, dtype=object)
+    return np.array(repr(value)) if array.dtype.kind not in "biufU" else array
 
 
 def numbers_of(value: Any, name: str, shape: tuple[int | str, ...], kind: type[np.int64 | np.float32]) -> np.ndarray:
@@ -144,24 +144,24 @@ def numbers_of(value: Any, name: str, shape: tuple[int | str, ...], kind: type[n
         >>> numbers_of([[0, 1], [1.0, 0]], "edges", ("e", 2), np.int64).tolist()
         [[0, 1], [1, 0]]
     """
-    found, whole = as_array(value), kind is np.int64
+    array, whole = as_array(value), kind is np.int64
     kind_of_number = "whole" if whole else "finite"
     words = f"{kind_of_number} numbers" if shape else f"a {kind_of_number} number"
-    if found.dtype.kind == "U":
-        raise ValueError(f"{name} must be {words}, not {str(found.ravel()[:1].tolist())[1:-1][:60]}")
-    asked = tuple(m if isinstance(n, str) else n for n, m in zip(shape, found.shape, strict=False))
-    if found.ndim != len(shape) or found.shape != asked:
-        raise ValueError(f"{name} must be of the shape [{', '.join(map(str, shape))}], not {list(found.shape)}")
-    if np.can_cast(found.dtype, kind):
-        made = found.astype(kind, copy=False)
-        sound = whole or np.isfinite(made).all()
+    if array.dtype.kind == "U":
+        raise ValueError(f"{name} must be {words}, not {str(array.ravel()[:1].tolist())[1:-1][:60]}")
+    asked = tuple(m if isinstance(n, str) else n for n, m in zip(shape, array.shape, strict=False))
+    if array.ndim != len(shape) or array.shape != asked:
+        raise ValueError(f"{name} must be of the shape [{', '.join(map(str, shape))}], not {list(array.shape)}")
+    if np.can_cast(array.dtype, kind):
+        numbers = array.astype(kind, copy=False)
+        sound = whole or np.isfinite(numbers).all()
     else:
         with np.errstate(all="ignore"):
-            made = found.astype(kind)
-        sound = (made == found if whole else np.isfinite(made)).all()
+            numbers = array.astype(kind)
+        sound = (numbers == array if whole else np.isfinite(numbers)).all()
     if not sound:
         raise ValueError(f"{name} must be {words}")
-    return made
+    return numbers
 
 
 def _arrays(value: Graph | Geometry, *but: str) -> dict[str, np.ndarray]:

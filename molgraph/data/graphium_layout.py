@@ -56,17 +56,17 @@ def atom_keys(found: np.ndarray) -> np.ndarray:
 
 def atom_rows(keys: np.ndarray) -> np.ndarray:
     """float32 [n, 89]: the rows that int64 keys stand for."""
-    own = dict(zip(_MOST, ((keys[:, None] >> _SHIFTS) & [*_MOST.values()]).T, strict=True))
+    fields = dict(zip(_MOST, ((keys[:, None] >> _SHIFTS) & [*_MOST.values()]).T, strict=True))
     rows = np.zeros((len(keys), D_ATOM), dtype=np.float32)
-    rows[:, 0], rows[:, 1], rows[:, 2] = own["degree"] - 2, own["charge"] - 128, own["radicals"]
-    rows[:, 3], rows[:, 4] = own["aromatic"], own["ring"]
-    number, each = own["number"], np.arange(len(keys))
-    rows[each, ELEMENT + _ELEMENT_OF[number]] = 1
-    rows[each, GROUP + _GROUP_OF[number] - 1] = 1
-    rows[each, PERIOD + _PERIOD_OF[number] - 1] = 1
-    rows[each, VALENCE + own["valence"]] = 1
-    handed = np.flatnonzero(own["tag"])
-    rows[handed, GRAPHIUM + own["tag"][handed] - 1] = 1
+    rows[:, 0], rows[:, 1], rows[:, 2] = fields["degree"] - 2, fields["charge"] - 128, fields["radicals"]
+    rows[:, 3], rows[:, 4] = fields["aromatic"], fields["ring"]
+    number, index = fields["number"], np.arange(len(keys))
+    rows[index, ELEMENT + _ELEMENT_OF[number]] = 1
+    rows[index, GROUP + _GROUP_OF[number] - 1] = 1
+    rows[index, PERIOD + _PERIOD_OF[number] - 1] = 1
+    rows[index, VALENCE + fields["valence"]] = 1
+    handed = np.flatnonzero(fields["tag"])
+    rows[handed, GRAPHIUM + fields["tag"][handed] - 1] = 1
     return rows
 
 

@@ -65,7 +65,7 @@ def check_targets(table: Table, readable: np.ndarray | None = None) -> Labels:
     level = level_of(table.targets)
     if not table.targets or (table.y is None and level == "row"):
         raise LabelError("the table has no target", hint="name one with --target NAME (in Python targets=[NAME])")
-    ok, n, why = table.ok if readable is None else table.ok & readable, len(table), table.reason[~table.ok]
+    ok, n, notes = table.ok if readable is None else table.ok & readable, len(table), table.reason[~table.ok]
     if level != "row":
         ok, table = np.repeat(ok, sizes_of(table)), pooled(table)
     assert table.y is not None
@@ -80,7 +80,7 @@ def check_targets(table: Table, readable: np.ndarray | None = None) -> Labels:
         )
         if level != "row":
             lacks, hint = f"with values of its {level}s", f"a cell holds a list, one value for each {level}"
-        hint = f"the first row without: {why[0]}" if len(why) and (level != "row" or "column" in why[0]) else hint
+        hint = f"the first row without: {notes[0]}" if len(notes) and (level != "row" or "column" in notes[0]) else hint
         raise EmptyError(f"none of the {n} rows holds a molecule {lacks}", hint=hint)
     check_labels(table.targets, table.y[rows], table.ids[rows])
     if table.weights is not None:  # a row that weighs nothing teaches nothing
@@ -95,8 +95,8 @@ def check_targets(table: Table, readable: np.ndarray | None = None) -> Labels:
         if len(unlearned) == 1:
             alone, _, hint = next(filter(None, faults.values()))
             raise LabelError(f"target {table.targets[0].name!r} {alone}", hint=hint)
-        each = "; ".join(f"{name}: {why}" for name, why in list(unlearned.items())[:SHOWN])
-        raise LabelError(f"none of the {len(faults)} targets can be learnt ({each})"[:500], hint="choose other columns")
+        text = "; ".join(f"{name}: {notes}" for name, notes in list(unlearned.items())[:SHOWN])
+        raise LabelError(f"none of the {len(faults)} targets can be learnt ({text})"[:500], hint="choose other columns")
     y = table.y
     if unlearned:
         y = y.copy()

@@ -39,9 +39,9 @@ def sizes_of(table: Table) -> np.ndarray:
             continue
         packed = table.packed.get(target.name)
         if packed is None or packed.values.ndim != 1:
-            why = "no list of values" if packed is None else "vectors as values, which are not learned"
+            fault = "no list of values" if packed is None else "vectors as values, which are not learned"
             raise LabelError(
-                f"target {target.name!r} belongs to each {target.level} and has {why}",
+                f"target {target.name!r} belongs to each {target.level} and has {fault}",
                 hint=f"in Python: packed={{{target.name!r}: Packed.of(lists)}}",
             )
         clash = np.flatnonzero((sizes > 0) & (packed.sizes > 0) & (sizes != packed.sizes))

@@ -43,5 +43,5 @@ def observed_notes(features: np.ndarray | None, values: Mapping[str, np.ndarray]
     if features is None or not np.isnan(features).any():
         return ()
     words = f"the share of feature columns with a value ({share_observed(features).mean():.0%} on average)"
-    found = {name: observed_correlation(features, value) for name, value in values.items()}
-    return tuple(f"{of} of {name} and {words} have a correlation of {r:+.2f}" for name, r in found.items() if r == r)
+    corr = {name: observed_correlation(features, value) for name, value in values.items()}
+    return tuple(f"{of} of {name} and {words} have a correlation of {r:+.2f}" for name, r in corr.items() if r == r)

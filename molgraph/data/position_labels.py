@@ -45,20 +45,20 @@ def with_positions(
     texts = [str(text) for text in column.values[rows]]
     shapes = next((e.values for e in table.entities if e.kind == "geometry"), None)
     if shapes is None:
-        found = embedded_positions(texts, workers=workers)
+        positions = embedded_positions(texts, workers=workers)
     else:
-        found = [_of_geometry(text, shape) for text, shape in zip(texts, shapes[rows], strict=True)]
+        positions = [_of_geometry(text, shape) for text, shape in zip(texts, shapes[rows], strict=True)]
     atoms = store.levels["atom"]
     out = np.full((int(atoms.offsets[-1]), 3), np.nan, dtype=np.float32)
     lost = []
-    for graph, each in zip(used, found, strict=True):
+    for graph, position in zip(used, positions, strict=True):
         start, end = atoms.offsets[graph : graph + 2]
-        if not isinstance(each, str) and len(each) != end - start:
-            each = "the graph has other atoms than the SMILES"
-        if isinstance(each, str):
-            lost.append(each)
+        if not isinstance(position, str) and len(position) != end - start:
+            position = "the graph has other atoms than the SMILES"
+        if isinstance(position, str):
+            lost.append(position)
         else:
-            out[start:end] = each
+            out[start:end] = position
     if len(used) and len(lost) == len(used):
         raise EmptyError(f"no molecule has positions: {lost[0]}", hint="give molecules that RDKit can embed")
     level = Level(atoms.offsets, {**atoms.arrays, POSITION: out}, atoms.index)

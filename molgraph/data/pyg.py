@@ -65,10 +65,10 @@ def _fields(batch: GraphBatch) -> dict[str, torch.Tensor]:
         "edge_index": torch.stack([batch.source, batch.target]),
         "edge_attr": batch.features("bond"),
     }
-    own = {"code", "source", "target", "reverse"}
+    reserved = {"code", "source", "target", "reverse"}
     further = {name: values for level in ("atom", "bond") for name, values in batch[level].arrays.items()}
     both_ways = {"rev_edge_index": batch.reverse} if "reverse" in further else {}
-    return fields | both_ways | {name: values for name, values in further.items() if name not in own}
+    return fields | both_ways | {name: values for name, values in further.items() if name not in reserved}
 
 
 def from_pyg(graphs: Sequence[Data]) -> GraphStore:
@@ -95,7 +95,7 @@ def from_pyg(graphs: Sequence[Data]) -> GraphStore:
     """
     n_nodes = np.array([data.num_nodes or 0 for data in graphs], dtype=np.int64)
     edges = [np.zeros((0, 2), np.int64) if d.edge_index is None else d.edge_index.cpu().numpy().T for d in graphs]
-    n_edges = np.array([len(each) for each in edges], dtype=np.int64)
+    n_edges = np.array([len(pairs) for pairs in edges], dtype=np.int64)
     further = _further(graphs, n_nodes, n_edges)
     nodes, bonds = _features(graphs, "x", n_nodes), _features(graphs, "edge_attr", n_edges)
     return store_of_edges(n_nodes, edges, nodes, bonds, featuriser="pyg", further=further)
@@ -111,7 +111,7 @@ def store_of_edges(
     ``further`` holds arrays of the levels ``atom`` and ``bond`` and of whole ``graph``s; ``reason``, why a graph could
     not be read, is by default that it has no nodes.
     """
-    n_edges = np.array([len(each) for each in edges], dtype=np.int64)
+    n_edges = np.array([len(pairs) for pairs in edges], dtype=np.int64)
     ends = np.concatenate([np.zeros((0, 2), np.int64), *edges])
     graph_of = np.arange(len(n_nodes)).repeat(n_edges)
     outside = (ends < 0).any(1) | (ends >= n_nodes[graph_of][:, None]).any(1)

@@ -55,12 +55,12 @@ def graph_columns(source: Any) -> GraphColumns | None:
     if isinstance(source, Dataset):
         source = list(source)
     if isinstance(source, pd.DataFrame | Mapping):
-        own = {str(name): source[name] for name in source}
-        name = next((name for name, values in own.items() if _holds_graphs(values)), None)
+        columns = {str(name): source[name] for name in source}
+        name = next((name for name, values in columns.items() if _holds_graphs(values)), None)
         if name is None:
             return None
-        labels, targets = {other: values for other, values in own.items() if other != name}, list[str]()
-        values = list(own[name])
+        labels, targets = {other: values for other, values in columns.items() if other != name}, list[str]()
+        values = list(columns[name])
     elif _holds_graphs(source):
         name, values = "graph", list(source)
         labels, targets = _labels(values)
@@ -89,7 +89,7 @@ def _graph(value: Any) -> Any:
     if not isinstance(value, Data):
         return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
     edges = np.zeros((0, 2), np.int32) if value.edge_index is None else _array(value.edge_index).T.astype(np.int32)
-    x, edge_attr = (None if each is None else _array(each).astype(np.float32) for each in (value.x, value.edge_attr))
+    x, edge_attr = (None if array is None else _array(array).astype(np.float32) for array in (value.x, value.edge_attr))
     if x is not None and x.ndim == 1:
         x = x[:, None]
     if edge_attr is not None and edge_attr.ndim == 1:

@@ -70,16 +70,16 @@ def sides_of(table: Table, columns: Sequence[str] | None = None) -> tuple[Side, 
         [('ligand alone', 'protein', ('drug',)), ('protein alone', 'ligand', ('target',))]
     """
     entities = [entity for entity in table.entities if columns is None or entity.name in columns]
-    found: dict[str, list[str]] = {LIGAND: [], PROTEIN: []}
+    by_role: dict[str, list[str]] = {LIGAND: [], PROTEIN: []}
     whole = []
     for entity in entities:
         roles = _roles(entity)
         whole += [entity.name] * (len(roles) > 1)
         for role in roles:
-            found[role].append(entity.name)
-    if all(found.values()) and not any(entity.kind == "graph" for entity in entities):
+            by_role[role].append(entity.name)
+    if all(by_role.values()) and not any(entity.kind == "graph" for entity in entities):
         ends = ((LIGAND, PROTEIN), (PROTEIN, LIGAND))
-        return tuple(Side(role, other, tuple(found[role]), tuple(whole)) for role, other in ends)
+        return tuple(Side(role, other, tuple(by_role[role]), tuple(whole)) for role, other in ends)
     names = [entity.name for entity in entities]
     if len(names) < 2:
         return ()
@@ -110,6 +110,6 @@ def _roles(entity: Entities) -> tuple[str, ...]:
     if entity.kind != "geometry":
         return (OF_KIND.get(entity.kind, LIGAND),)
     residues = [v.residue for v in entity.values if isinstance(v, Geometry)]
-    ligand = any(each is None or (np.asarray(each) == 0).any() for each in residues)
-    protein = any(each is not None and (np.asarray(each) > 0).any() for each in residues)
+    ligand = any(values is None or (np.asarray(values) == 0).any() for values in residues)
+    protein = any(values is not None and (np.asarray(values) > 0).any() for values in residues)
     return (LIGAND,) * (ligand or not protein) + (PROTEIN,) * protein

@@ -50,9 +50,9 @@ def standardise(table: Table, preset: str = "standard") -> Table:
         bad = np.flatnonzero(done.reasons != "")
         changed = replace(column, values=done.values)
         entities = (*table.entities[:place], changed, *table.entities[place + 1 :])
-        given, table = table, replace(table, entities=entities).with_status(bad, UNREADABLE, done.reasons[bad])
+        original, table = table, replace(table, entities=entities).with_status(bad, UNREADABLE, done.reasons[bad])
         if table.packed:
-            table = _follow(given, table, preset)
+            table = _follow(original, table, preset)
     return table
 
 
@@ -76,8 +76,8 @@ def mark_no_molecules(table: Table, preset: str) -> Table:
     for column in table.entities:
         if column.kind == "molecule":
             rows = np.flatnonzero(table.ok)
-            why = np.array(reasons_of_none(column.values[rows]), dtype=object)
-            table = table.with_status(rows[why != ""], NO_MOLECULE, why[why != ""])
+            reasons = np.array(reasons_of_none(column.values[rows]), dtype=object)
+            table = table.with_status(rows[reasons != ""], NO_MOLECULE, reasons[reasons != ""])
     return table
 
 
@@ -95,19 +95,19 @@ def as_given(prediction: Prediction, given: Table, clean: Table, preset: str) ->
     """
     if not prediction.packed:
         return replace(prediction, inputs=given.inputs)
-    level, found = level_of(prediction.targets), _places(given, clean, preset)
+    level, row_places = level_of(prediction.targets), _places(given, clean, preset)
     status, reason, packed = prediction.status.copy(), prediction.reason.copy(), {}
-    for name, each in prediction.packed.items():
-        lists = each.lists()
-        for row, places in found.items():
+    for name, column in prediction.packed.items():
+        lists = column.lists()
+        for row, places in row_places.items():
             if places is None:
                 lists[row] = []
             elif len(lists[row]):
                 out = np.full(getattr(places, f"n_{level}s"), np.nan)
                 out[getattr(places, level)] = lists[row]
                 lists[row] = out
-        packed[name] = Packed.of(lists) if found else each
-    for row, places in found.items():
+        packed[name] = Packed.of(lists) if row_places else column
+    for row, places in row_places.items():
         if places is None and status[row] == OK:
             status[row], reason[row] = NO_VALUE, _LOST
     return replace(prediction, inputs=given.inputs, packed=packed, status=status, reason=reason)
@@ -118,32 +118,32 @@ def _places(given: Table, clean: Table, preset: str) -> dict[int, Places | None]
 
     Where there are atoms in space or graphs, the values are theirs, which stay as they are.
     """
-    found: dict[int, Places | None] = {}
+    row_places: dict[int, Places | None] = {}
     kinds = [e.kind for e in given.entities]
     if "molecule" not in kinds or {*kinds} & {"geometry", "graph"}:
-        return found
+        return row_places
     if kinds.count("molecule") > 1:
         raise AmbiguousColumnError("values of atoms or bonds need one column of molecules", hint="leave the others out")
     for row in np.flatnonzero(clean.ok & (given.smiles != clean.smiles)).tolist():
-        made = follow(given.smiles[row], preset)
-        found[row] = made[1] if made is not None and made[0] == clean.smiles[row] else None
-    return found
+        result = follow(given.smiles[row], preset)
+        row_places[row] = result[1] if result is not None and result[0] == clean.smiles[row] else None
+    return row_places
 
 
 def _follow(given: Table, clean: Table, preset: str) -> Table:
     """The standardised table with the values of its own atoms and bonds."""
-    found = _places(given, clean, preset)
-    if not found:
+    row_places = _places(given, clean, preset)
+    if not row_places:
         return clean
     packed = {}
     for target in clean.targets:
         if target.level == "row":
             continue
         lists = clean.packed[target.name].lists()
-        for row, places in found.items():
+        for row, places in row_places.items():
             lists[row] = lists[row][getattr(places, target.level)] if places is not None and len(lists[row]) else []
         packed[target.name] = Packed.of(lists)
-    lost = np.array([row for row, places in found.items() if places is None], dtype=np.int64)
+    lost = np.array([row for row, places in row_places.items() if places is None], dtype=np.int64)
     return replace(clean, packed=packed).with_status(lost, UNREADABLE, np.full(len(lost), _LOST, dtype=object))
 
 
@@ -157,13 +157,13 @@ def check_molecules(table: Table) -> Table:
     """
     rows, of_reactions = np.flatnonzero(table.ok), [column.kind for column in table.entities] == ["reaction"]
     codes, texts = pd.factorize(table.entity("reaction" if of_reactions else "molecule").values[rows])
-    why = reasons_of_reactions if of_reactions else reasons_of
-    reasons = np.array(map_texts(why, list(texts), label="molecules"), dtype=object)
+    check = reasons_of_reactions if of_reactions else reasons_of
+    reasons = np.array(map_texts(check, list(texts), label="molecules"), dtype=object)
     if not len(reasons):
         return table
-    each = reasons[codes]
-    bad = each != ""
-    return table.with_status(rows[bad], UNREADABLE, each[bad])
+    row_reasons = reasons[codes]
+    bad = row_reasons != ""
+    return table.with_status(rows[bad], UNREADABLE, row_reasons[bad])
 
 
 def reasons_of_reactions(texts: Sequence[str]) -> list[str]:

@@ -30,12 +30,12 @@ def subgraphs(batch: GraphBatch, keep: Tensor) -> GraphBatch:
     place = {level: rows.long().cumsum(0) - 1 for level, rows in kept.items()}
     levels = {}
     for name, rows in kept.items():
-        own = batch[name]
-        arrays = {key: values[rows] for key, values in own.arrays.items()}
+        entry = batch[name]
+        arrays = {key: values[rows] for key, values in entry.arrays.items()}
         if name == "bond":
             arrays |= {key: place[of][arrays[key]] for key, of in BOND_INDEX.items() if key in arrays}
-        offsets = torch.cat([place[name].new_zeros(1), place[name] + 1])[own.offsets]
-        levels[name] = BatchLevel(offsets, arrays, own.table)
+        offsets = torch.cat([place[name].new_zeros(1), place[name] + 1])[entry.offsets]
+        levels[name] = BatchLevel(offsets, arrays, entry.table)
     return GraphBatch(batch.n_graphs, levels)
 
 

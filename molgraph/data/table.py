@@ -54,7 +54,7 @@ def concatenate(first: Table, second: Table) -> Table:
         first,
         **{name: stacked(getattr(first, name), getattr(second, name)) for name in ("ids", "status", "reason", "y")},
         entities=tuple(replace(a, values=np.concatenate([a.values, b.values])) for a, b in pairs),
-        packed={name: Packed.of([*own.lists(), *second.packed[name].lists()]) for name, own in first.packed.items()},
+        packed={name: Packed.of([*data.lists(), *second.packed[name].lists()]) for name, data in first.packed.items()},
         weights=None if first.weights is None and second.weights is None else np.concatenate(weights),
         features=stacked(first.features, second.features),
         split=None if first.split is None else np.concatenate([first.split, np.full(len(second), None, dtype=object)]),
@@ -92,13 +92,13 @@ def _both_limits(first: Table, second: Table) -> np.ndarray | None:
 def _judge(value: Any) -> tuple[str, str, str]:
     """Text, status and reason of a value that stands where SMILES are expected."""
     if is_mol(value):
-        text, why = write_smiles(value)
-        return text, UNREADABLE if why else OK, why
+        text, reason = write_smiles(value)
+        return text, UNREADABLE if reason else OK, reason
     if isinstance(value, str) or (pd.api.types.is_scalar(value) and pd.isna(value)):
         return value if isinstance(value, str) else "", MISSING, "no molecule in this row"
     number = isinstance(value, Number) and not isinstance(value, bool)
-    why = "a number, not SMILES text" if number else f"not text: {type(value).__name__}"
-    return str(value) if number else "", UNREADABLE, why
+    reason = "a number, not SMILES text" if number else f"not text: {type(value).__name__}"
+    return str(value) if number else "", UNREADABLE, reason
 
 
 def row_name(row: int, id: Any) -> str:

@@ -31,8 +31,8 @@ def write_table(table: Table, path: Path) -> None:
     columns: dict[str, Any] = {"id": table.ids, "status": table.status, "reason": table.reason}
     arrays = {e.name: _arrays(e) for e in table.entities if e.kind in OF_ARRAYS}
     for e in table.entities:
-        own = {f":{field}": array for field, array in arrays[e.name].items()} if e.name in arrays else {"": e.values}
-        columns |= {f"entity:{e.name}{field}": values for field, values in own.items()}
+        fields = {f":{field}": array for field, array in arrays[e.name].items()} if e.name in arrays else {"": e.values}
+        columns |= {f"entity:{e.name}{field}": values for field, values in fields.items()}
     if table.y is not None:
         columns |= {f"y:{t.name}": table.y[:, j] for j, t in enumerate(table.row_targets)}
     if table.features is not None:
@@ -43,13 +43,13 @@ def write_table(table: Table, path: Path) -> None:
         "entities": [[e.name, e.kind] for e in table.entities],
         "targets": [asdict(t) for t in table.row_targets],
         "features": list(table.feature_names),
-        "arrays": {name: [f for f in own if not f.endswith(SHAPE)] for name, own in arrays.items()},
+        "arrays": {name: [f for f in fields if not f.endswith(SHAPE)] for name, fields in arrays.items()},
     }
-    made = [
+    pa_columns = [
         v if isinstance(v, pa.Array) else pa.array(v, pa.string() if v.dtype == object else None, from_pandas=False)
         for v in columns.values()
     ]
-    whole = pa.table(made, names=list(columns)).replace_schema_metadata({KEY: json.dumps(about).encode()})
+    whole = pa.table(pa_columns, names=list(columns)).replace_schema_metadata({KEY: json.dumps(about).encode()})
     with atomic_write(path) as file:
         pq.write_table(whole, file)
 
@@ -61,10 +61,10 @@ def _arrays(column: Entities) -> dict[str, Any]:
     held = [value.arrays() if hasattr(value, "arrays") else {} for value in column.values]
     out = {}
     for field in dict.fromkeys(name for arrays in held for name in arrays):
-        each = [arrays.get(field) for arrays in held]
-        kind = pa.from_numpy_dtype(np.result_type(*(a.dtype for a in each if a is not None)))
-        out[field] = pa.array([None if a is None else a.ravel() for a in each], pa.list_(kind))
-        out[field + SHAPE] = pa.array([None if a is None else a.shape for a in each], pa.list_(pa.int64()))
+        values = [arrays.get(field) for arrays in held]
+        kind = pa.from_numpy_dtype(np.result_type(*(a.dtype for a in values if a is not None)))
+        out[field] = pa.array([None if a is None else a.ravel() for a in values], pa.list_(kind))
+        out[field + SHAPE] = pa.array([None if a is None else a.shape for a in values], pa.list_(pa.int64()))
     return out
 
 
@@ -82,21 +82,21 @@ def _read(path: Path) -> Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    made = pq.ParquetFile(pa.BufferReader(path.read_bytes())).read(use_threads=False)  # far sooner than by name
-    about = json.loads(made.schema.metadata[KEY])
+    table = pq.ParquetFile(pa.BufferReader(path.read_bytes())).read(use_threads=False)  # far sooner than by name
+    about = json.loads(table.schema.metadata[KEY])
     targets = tuple(target_from_json(t) for t in about["targets"])
 
     def text(name: str) -> np.ndarray:
-        return np.array(made[name].to_pylist(), dtype=object)
+        return np.array(table[name].to_pylist(), dtype=object)
 
     def numbers(names: list[str]) -> np.ndarray:
-        return np.stack([made[n].to_numpy() for n in names], axis=1) if names else np.empty((len(made), 0))
+        return np.stack([table[n].to_numpy() for n in names], axis=1) if names else np.empty((len(table), 0))
 
     def objects(name: str, kind: str) -> np.ndarray:
-        fields = {f: made[f"entity:{name}:{f}"].to_numpy() for f in about["arrays"][name]}
-        shapes = {f: made[f"entity:{name}:{f}{SHAPE}"].to_numpy() for f in fields}
-        out = np.empty(len(made), dtype=object)
-        for i in range(len(made)):
+        fields = {f: table[f"entity:{name}:{f}"].to_numpy() for f in about["arrays"][name]}
+        shapes = {f: table[f"entity:{name}:{f}{SHAPE}"].to_numpy() for f in fields}
+        out = np.empty(len(table), dtype=object)
+        for i in range(len(table)):
             out[i] = value_of(kind, {f: a[i].reshape(shapes[f][i]) for f, a in fields.items() if a[i] is not None})
         return out
 
@@ -110,8 +110,8 @@ def _read(path: Path) -> Table:
         reason=text("reason"),
         targets=targets,
         y=numbers([f"y:{t.name}" for t in targets]),
-        weights=made["weight"].to_numpy() if "weight" in made.column_names else None,
+        weights=table["weight"].to_numpy() if "weight" in table.column_names else None,
         features=numbers([f"feature:{n}" for n in about["features"]]) if about["features"] else None,
         feature_names=tuple(about["features"]),
-        split=text("split") if "split" in made.column_names else None,
+        split=text("split") if "split" in table.column_names else None,
     )

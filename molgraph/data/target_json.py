@@ -60,11 +60,11 @@ def restore_unlearned(meta: Mapping[str, Any], targets: tuple[Target, ...]) -> d
     Raises:
         ValueError: it names other targets than the model's, or all of them.
     """
-    said = meta.get("unlearned", {})
-    if not isinstance(said, Mapping):
+    data = meta.get("unlearned", {})
+    if not isinstance(data, Mapping):
         raise ValueError("what was not learned is no mapping")
-    if not all(isinstance(why, str) and why for why in said.values()) or not set(said) <= {t.name for t in targets}:
+    if not all(isinstance(text, str) and text for text in data.values()) or not set(data) <= {t.name for t in targets}:
         raise ValueError("the targets that were not learned are not the model's own")
-    if len(said) == len(targets):
+    if len(data) == len(targets):
         raise ValueError("none of the targets was learned")
-    return dict(said)
+    return dict(data)

@@ -64,13 +64,13 @@ def check_views(views: Sequence[View], featurisers: Sequence[Featuriser]) -> Non
         UnusedSettingError: there is such a view.
     """
     for view in views:
-        if not any(view.changes(each) for each in featurisers):
-            name = next(each for each in names("view") if get("view", each) is type(view))
-            reads = " and ".join(dict.fromkeys(f"graphs of a {each.kind}" for each in featurisers))
-            why = "writes the same graph in another way" if view.graph_invariant else f"sees {', '.join(view.kinds)}"
+        if not any(view.changes(item) for item in featurisers):
+            name = next(item for item in names("view") if get("view", item) is type(view))
+            reads = " and ".join(dict.fromkeys(f"graphs of a {item.kind}" for item in featurisers))
+            reason = "writes the same graph in another way" if view.graph_invariant else f"sees {', '.join(view.kinds)}"
             hint = "choose another view, or a model of texts: molgraph models --kind view; -m tokens"
-            why += f", which changes nothing for a model that reads {reads}"
-            raise UnusedSettingError(f"the view {name} {why}", hint=hint)
+            reason += f", which changes nothing for a model that reads {reads}"
+            raise UnusedSettingError(f"the view {name} {reason}", hint=hint)
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,10 @@ class ViewedColumn:
             plain = seen = replace(self.entities, values=self.entities.values[graphs])
             for view in columns:
                 seen = view(seen, rng)
-            made = self._made(seen.values)
-            if (odd := made.status != OK).any():
-                made = self._made(np.where(odd, plain.values, seen.values))
-            batch = collate(made, np.arange(len(graphs)))
+            view_store = self._made(seen.values)
+            if (odd := view_store.status != OK).any():
+                view_store = self._made(np.where(odd, plain.values, seen.values))
+            batch = collate(view_store, np.arange(len(graphs)))
         else:
             batch = collate(store, graphs)
         for view in self.views:

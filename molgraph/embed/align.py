@@ -73,17 +73,17 @@ def align(x: np.ndarray, y: np.ndarray, anchors: np.ndarray, *, refine: int = RO
         words = f"the two sets of vectors have {len(anchors)} molecules in common"
         raise BadValueError(words, hint="give molecules that both sets have, a few hundred at best")
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    found = _fitted(x, y, anchors)
+    alignment = _fitted(x, y, anchors)
     free_x, free_y = (np.setdiff1d(np.arange(n), anchors[:, j]) for j, n in enumerate((len(x), len(y))))
     if min(len(free_x), len(free_y)) < 2:
-        return found
+        return alignment
     for _ in range(refine):
-        mutual = _mutual(found(x[free_x]) - found.mean_y, y[free_y] - found.mean_y)
+        mutual = _mutual(alignment(x[free_x]) - alignment.mean_y, y[free_y] - alignment.mean_y)
         pairs = np.concatenate([anchors, np.stack([free_x[mutual[:, 0]], free_y[mutual[:, 1]]], axis=1)])
-        if np.array_equal(pairs, found.pairs):
+        if np.array_equal(pairs, alignment.pairs):
             break
-        found = _fitted(x, y, pairs)
-    return found
+        alignment = _fitted(x, y, pairs)
+    return alignment
 
 
 def _fitted(x: np.ndarray, y: np.ndarray, pairs: np.ndarray) -> Alignment:

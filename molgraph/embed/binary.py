@@ -55,10 +55,10 @@ class BinaryCode(nn.Module):
         standardised vectors, j not i, and t 0.05: a teacher's similarities of rows, as the student matches them.
         """
         z, code = self.standardised(x), self(x)
-        own = torch.eye(len(x), dtype=torch.bool)
-        wanted = torch.cdist(z, z).square().div(-z.shape[1] * SHARPNESS).masked_fill(own, -torch.inf).softmax(dim=1)
-        found = (code @ code.T / (self.width * SHARPNESS)).masked_fill(own, -torch.inf).log_softmax(dim=1)
-        return -(wanted * found.masked_fill(own, 0.0)).sum(dim=1).mean()
+        eye = torch.eye(len(x), dtype=torch.bool)
+        wanted = torch.cdist(z, z).square().div(-z.shape[1] * SHARPNESS).masked_fill(eye, -torch.inf).softmax(dim=1)
+        log_p = (code @ code.T / (self.width * SHARPNESS)).masked_fill(eye, -torch.inf).log_softmax(dim=1)
+        return -(wanted * log_p.masked_fill(eye, 0.0)).sum(dim=1).mean()
 
     def values(self, raw: Tensor) -> tuple[Tensor, None]:
         """Codes as they are: what a network's head has."""
@@ -82,16 +82,16 @@ def learn_bits(x: np.ndarray, bits: int, *, steps: int = STEPS, seed: int = 0) -
         seed: of weights and batches.
     """
     with torch_settings(1, derive(seed, "binary")):
-        made, rows = _fresh(x, bits), torch.from_numpy(np.asarray(x, dtype=np.float32))
-        optimiser = torch.optim.Adam(made.parameters(), RATE)
+        code, rows = _fresh(x, bits), torch.from_numpy(np.asarray(x, dtype=np.float32))
+        optimiser = torch.optim.Adam(code.parameters(), RATE)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, max(steps, 1))
         size = min(BATCH, len(rows))
         for _ in range(steps):
             optimiser.zero_grad()
-            made.loss(rows[torch.randperm(len(rows))[:size]]).backward()
+            code.loss(rows[torch.randperm(len(rows))[:size]]).backward()
             optimiser.step()
             schedule.step()
-    return made.eval()
+    return code.eval()
 
 
 def hyperplanes(x: np.ndarray, bits: int, *, seed: int = 0) -> BinaryCode:
@@ -101,12 +101,12 @@ def hyperplanes(x: np.ndarray, bits: int, *, seed: int = 0) -> BinaryCode:
 
 
 def _fresh(x: np.ndarray, bits: int) -> BinaryCode:
-    made, rows = BinaryCode(x.shape[1], bits), unit(x)
-    made.mean.copy_(torch.from_numpy(rows.mean(axis=0)))
+    code, rows = BinaryCode(x.shape[1], bits), unit(x)
+    code.mean.copy_(torch.from_numpy(rows.mean(axis=0)))
     spread = float((rows - rows.mean(axis=0)).std())
-    made.scale.fill_(spread if spread > 0 else 1.0)
-    nn.init.normal_(made.line.weight, std=x.shape[1] ** -0.5), nn.init.zeros_(made.line.bias)
-    return made
+    code.scale.fill_(spread if spread > 0 else 1.0)
+    nn.init.normal_(code.line.weight, std=x.shape[1] ** -0.5), nn.init.zeros_(code.line.bias)
+    return code
 
 
 def packed_bits(codes: np.ndarray) -> np.ndarray:
@@ -131,10 +131,10 @@ def bit_cosines(queries: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """
     bits = 8 * rows.shape[1]
     a, b = _words(queries), _words(rows)
-    found: Any = np.empty((len(a), len(b)), dtype=np.float32)
+    cosines: Any = np.empty((len(a), len(b)), dtype=np.float32)
     for i, query in enumerate(a):
-        found[i] = 1 - 2 * np.bitwise_count(b ^ query).sum(axis=1, dtype=np.int32) / bits
-    return np.asarray(found)
+        cosines[i] = 1 - 2 * np.bitwise_count(b ^ query).sum(axis=1, dtype=np.int32) / bits
+    return np.asarray(cosines)
 
 
 def _words(x: np.ndarray) -> np.ndarray:

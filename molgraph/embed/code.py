@@ -88,32 +88,32 @@ def learn_code(x: np.ndarray, d_code: int, *, steps: int = STEPS, seed: int = 0)
         seed: of weights and batches.
     """
     with torch_settings(1, derive(seed, "code")):
-        made, rows = _fresh(x, d_code), torch.from_numpy(np.asarray(x, dtype=np.float32))
-        components = torch.linalg.svd(made.standardised(rows), full_matrices=False)[2][:d_code]
-        made.encoder.line.weight.data[: len(components)] = components
-        made.decoder.line.weight.data[:, : len(components)] = components.T
-        nn.init.zeros_(made.encoder.line.bias), nn.init.zeros_(made.decoder.line.bias)
-        optimiser = torch.optim.Adam(made.parameters(), RATE)
+        code, rows = _fresh(x, d_code), torch.from_numpy(np.asarray(x, dtype=np.float32))
+        components = torch.linalg.svd(code.standardised(rows), full_matrices=False)[2][:d_code]
+        code.encoder.line.weight.data[: len(components)] = components
+        code.decoder.line.weight.data[:, : len(components)] = components.T
+        nn.init.zeros_(code.encoder.line.bias), nn.init.zeros_(code.decoder.line.bias)
+        optimiser = torch.optim.Adam(code.parameters(), RATE)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, max(steps, 1))
         for _ in range(steps):
             optimiser.zero_grad()
-            made.loss(rows[torch.randint(len(rows), (BATCH,))]).backward()
+            code.loss(rows[torch.randint(len(rows), (BATCH,))]).backward()
             optimiser.step()
             schedule.step()
-    return made.eval()
+    return code.eval()
 
 
 def projection(x: np.ndarray, d_code: int, *, seed: int = 0) -> GroundedCode:
     """A random projection of the standardised vectors, in the form of a code: the baseline of a learned one."""
     with torch_settings(1, derive(seed, "projection")):
-        made = _fresh(x, d_code)
-        nn.init.normal_(made.encoder.line.weight, std=d_code**-0.5), nn.init.zeros_(made.encoder.line.bias)
-    return made.eval()
+        code = _fresh(x, d_code)
+        nn.init.normal_(code.encoder.line.weight, std=d_code**-0.5), nn.init.zeros_(code.encoder.line.bias)
+    return code.eval()
 
 
 def _fresh(x: np.ndarray, d_code: int) -> GroundedCode:
-    made: Any = GroundedCode(x.shape[1], d_code)
-    made.mean.copy_(torch.from_numpy(x.mean(axis=0)))
+    code: Any = GroundedCode(x.shape[1], d_code)
+    code.mean.copy_(torch.from_numpy(x.mean(axis=0)))
     spread = float(x.std(axis=0).mean())  # one for all columns: rescaled columns of noise would take up the code
-    made.scale.fill_(spread if spread > 0 else 1.0)
-    return made
+    code.scale.fill_(spread if spread > 0 else 1.0)
+    return code

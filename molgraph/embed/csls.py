@@ -54,8 +54,8 @@ class CSLS:
         """CSLS and cosine, float32 [n, k], of the best rows."""
         density = np.concatenate([*self._density, [np.nan]])[best.row]
         known = self._best.score > -np.inf
-        own = np.where(known, self._best.score, 0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
-        return best.score - own[:, None], (best.score + density) / 2
+        means = np.where(known, self._best.score, 0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+        return best.score - means[:, None], (best.score + density) / 2
 
 
 def csls_search(queries: np.ndarray, library: np.ndarray, k: int, *, neighbours: int = NEIGHBOURS) -> Best:

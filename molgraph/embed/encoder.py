@@ -57,7 +57,7 @@ class MoleculeEncoder:
     source: Model
 
     def __post_init__(self) -> None:
-        kinds = [each.kind for each in self.model.method.ready().inputs]  # type: ignore[attr-defined]
+        kinds = [column.kind for column in self.model.method.ready().inputs]  # type: ignore[attr-defined]
         if kinds != ["molecule"]:
             words = f"the encoder reads {' and '.join(kinds)}, and a vector of one molecule is needed"
             raise UnsupportedError(words, hint="give the file of a graph model of molecules")
@@ -93,11 +93,11 @@ class MoleculeEncoder:
         self.model.method.set_params(threads=threads)
         pieces = ((i, make_table(texts[i : i + CHUNK])) for i in range(0, len(texts), CHUNK))
         with bar("vectors", total=len(texts)) as progress:
-            for i, found in predict_tables(self.model, pieces, many=len(texts) > CHUNK):
-                rows = slice(i, i + len(found))
-                x[rows], reasons[rows] = np.where(found.ok[:, None], found.value, 0), found.reason
-                reasons[rows][~found.ok & (found.reason == "")] = "it has no vector"
-                progress.advance(len(found))
+            for i, prediction in predict_tables(self.model, pieces, many=len(texts) > CHUNK):
+                rows = slice(i, i + len(prediction))
+                x[rows], reasons[rows] = np.where(prediction.ok[:, None], prediction.value, 0), prediction.reason
+                reasons[rows][~prediction.ok & (prediction.reason == "")] = "it has no vector"
+                progress.advance(len(prediction))
         return Fingerprints(x, reasons == "", reasons)
 
     def state(self) -> State:

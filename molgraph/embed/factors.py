@@ -90,7 +90,7 @@ def fit_factors(
         while done < steps and time.process_time() < end:
             chosen = torch.randperm(cut)[:BATCH]
             if done % CHECK == 0 and (value := _density(flow, rows, of, cut, valid, k, unit)) > best:
-                best, kept = value, {name: each.clone() for name, each in flow.state_dict().items()}
+                best, kept = value, {name: tensor.clone() for name, tensor in flow.state_dict().items()}
             z, volume = flow(rows[chosen])
             _, variance, share = class_moments(z, of[chosen], k)
             loss = (share * (variance if unit else variance.log())).sum() / 2 - volume.mean()

@@ -65,12 +65,12 @@ class Likeness:
         rows = np.flatnonzero(single)
         kept = [text for text, one in zip(texts, single, strict=True) if one]
         if self.encoder is None:
-            made = substituent_properties(kept)
+            values = substituent_properties(kept)
         else:
             prints = self.encoder.vectors([on_methyl(text) for text in kept], self.threads)
-            made = np.where(prints.ok[:, None], prints.x, np.nan).astype(np.float64)
-        out = np.full((len(texts), made.shape[1]), np.nan)
-        out[rows] = made
+            values = np.where(prints.ok[:, None], prints.x, np.nan).astype(np.float64)
+        out = np.full((len(texts), values.shape[1]), np.nan)
+        out[rows] = values
         return out
 
 
@@ -128,17 +128,17 @@ class Grammar:
     def matches(self, smiles: Sequence[str]) -> tuple[list[Match | None], list[str]]:
         """The best match of each molecule, None where there is none; and why one cannot be read, else empty."""
         ways = substituents(self.smarts, smiles)
-        near = [self._nearest({way[i] for _, each in ways for way in each}, i) for i in range(len(self.numbers))]
-        found: list[Match | None] = []
-        for _, each in ways:
+        near = [self._nearest({way[i] for _, parses in ways for way in parses}, i) for i in range(len(self.numbers))]
+        matches: list[Match | None] = []
+        for _, parses in ways:
             fits = (
                 Match(max(near[i][text][0] for i, text in enumerate(way)), way,
                       tuple(near[i][text][1] for i, text in enumerate(way)))
-                for way in each
+                for way in parses
             )  # fmt: skip
             best = min(fits, default=None)
-            found.append(best if best is not None and best.distance <= self.eps else None)
-        return found, [reason for reason, _ in ways]
+            matches.append(best if best is not None and best.distance <= self.eps else None)
+        return matches, [reason for reason, _ in ways]
 
     def _nearest(self, texts: set[str], place: int) -> dict[str, tuple[float, str]]:
         """The distance of each substituent from the closest exemplar of a place, and that one."""

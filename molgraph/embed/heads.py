@@ -80,12 +80,12 @@ def aligned(encoder: Model, data: Any, old: Any, columns: Mapping[str, Any]) -> 
     pairs: dict[str, np.ndarray] = {}
     free: list[np.ndarray] = []
     for table in _tables(encoder, data, columns):
-        own = molecule_keys(table.smiles, stereo=True).values
-        new = [i for i, key in enumerate(own) if key in row_of and key not in pairs]
-        rest = [i for i, key in enumerate(own) if key and key not in row_of][: FREE - len(free)]
+        table_keys = molecule_keys(table.smiles, stereo=True).values
+        new = [i for i, key in enumerate(table_keys) if key in row_of and key not in pairs]
+        rest = [i for i, key in enumerate(table_keys) if key and key not in row_of][: FREE - len(free)]
         chosen = [*new, *rest]
         x, ok = _vectors(encoder, table.take(np.array(chosen, dtype=np.int64)))
-        pairs |= {own[i]: x[n] for n, i in enumerate(chosen) if ok[n] and n < len(new)}
+        pairs |= {table_keys[i]: x[n] for n, i in enumerate(chosen) if ok[n] and n < len(new)}
         free += [x[n] for n in range(len(new), len(chosen)) if ok[n]]
         if len(pairs) >= min(SAMPLE, len(row_of)):
             break
@@ -96,12 +96,12 @@ def aligned(encoder: Model, data: Any, old: Any, columns: Mapping[str, Any]) -> 
         others = np.setdiff1d(np.flatnonzero(before.ok), rows)[:FREE]
     anchors = np.arange(len(pairs)).repeat(2).reshape(-1, 2)
     x = np.array([*pairs.values(), *free]).reshape(len(pairs) + len(free), -1)
-    made: Alignment = align(x, before.x[np.concatenate([rows, others])], anchors)
-    head = _Linear(*made.rotation.shape)
-    weight = made.scale * made.rotation
+    alignment: Alignment = align(x, before.x[np.concatenate([rows, others])], anchors)
+    head = _Linear(*alignment.rotation.shape)
+    weight = alignment.scale * alignment.rotation
     head.weight.data = torch.from_numpy(weight.T.astype(np.float32))
-    head.bias.data = torch.from_numpy((made.mean_y - made.mean_x @ weight).astype(np.float32))
-    return with_head(encoder, head, made.rotation.shape[1])
+    head.bias.data = torch.from_numpy((alignment.mean_y - alignment.mean_x @ weight).astype(np.float32))
+    return with_head(encoder, head, alignment.rotation.shape[1])
 
 
 def coded(
@@ -120,8 +120,8 @@ def coded(
     """
     d = int(encoder.method.ready().network.d_state)  # type: ignore[attr-defined]
     if not isinstance(code, int):
-        made = load_code(code, d)
-        return with_head(encoder, made, made.width), made
+        coder = load_code(code, d)
+        return with_head(encoder, coder, coder.width), coder
     if by in ("binary", "hyperplanes") and (code % 8 or not 8 <= code <= LONGEST):
         words = f"a binary code of {code} bits is asked for"
         raise BadValueError(words, hint=f"a multiple of 8, from 8 to {LONGEST:,}, such as --code 256")
@@ -136,8 +136,8 @@ def coded(
     x = np.concatenate(parts)[:SAMPLE]
     if len(x) < 2:
         raise BadValueError("no two rows have a vector to learn a code from", hint="give a larger table")
-    made = MAKERS[by](x, code, seed=seed)
-    return with_head(encoder, made, code), made
+    coder = MAKERS[by](x, code, seed=seed)
+    return with_head(encoder, coder, code), coder
 
 
 def is_binary(encoder: Model) -> bool:
@@ -157,14 +157,14 @@ def load_code(path: str | os.PathLike[str], d: int) -> Code:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: torch.from_numpy(np.asarray(file[name], dtype=np.float32)) for name in file.files}
         bits = "line.bias" in arrays
-        made: Code = (
+        coder: Code = (
             BinaryCode(d, len(arrays["line.bias"])) if bits else GroundedCode(d, len(arrays["encoder.line.bias"]))
         )
-        made.load_state_dict(arrays)
+        coder.load_state_dict(arrays)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         words = f"{path} holds no code of vectors of width {d}"
         raise FormatError(words, hint="give a width, or the .npz file beside coded vectors of this encoder") from error
-    return made.eval()
+    return coder.eval()
 
 
 def _tables(encoder: Model, data: Any, columns: Mapping[str, Any]) -> Iterator[Table]:
@@ -175,5 +175,5 @@ def _tables(encoder: Model, data: Any, columns: Mapping[str, Any]) -> Iterator[T
 
 
 def _vectors(encoder: Model, table: Table) -> tuple[np.ndarray, np.ndarray]:
-    found = encoder.predict_table(table)
-    return found.value.astype(np.float32), found.ok
+    prediction = encoder.predict_table(table)
+    return prediction.value.astype(np.float32), prediction.ok

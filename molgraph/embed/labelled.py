@@ -85,12 +85,12 @@ def labelled_vectors(
 
 
 def _scaffolds(texts: np.ndarray, ok: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    made = scaffolds([str(text) for text in texts])
-    fine = np.array([not reason for reason in made.reasons]) & ok
-    counts = Counter(str(each) for each, good in zip(made.values, fine, strict=True) if good)
+    result = scaffolds([str(text) for text in texts])
+    fine = np.array([not reason for reason in result.reasons]) & ok
+    counts = Counter(str(scaffold) for scaffold, good in zip(result.values, fine, strict=True) if good)
     first = [name for name, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if n > 1][:most]
     place = {name: i for i, name in enumerate(first)}
-    y = np.array([place.get(str(each), len(first)) for each in made.values], dtype=np.float64)
+    y = np.array([place.get(str(scaffold), len(first)) for scaffold in result.values], dtype=np.float64)
     return y, fine, (*(name or "no ring" for name in first), OTHERS)
 
 
@@ -99,6 +99,6 @@ def _target(data: Any, columns: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarr
     if table.y is None or not table.row_targets:
         raise LabelError("the table has no target of its rows", hint="name it: -t COLUMN")
     target = table.row_targets[0]
-    y = table.y[:, [each.name for each in table.targets].index(target.name)].astype(np.float64)
+    y = table.y[:, [column.name for column in table.targets].index(target.name)].astype(np.float64)
     names = {"binary": ("0", "1"), "multiclass": tuple(target.classes or ())}.get(target.kind, ())
     return y, np.isfinite(y), names, target.name

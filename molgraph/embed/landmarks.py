@@ -54,7 +54,7 @@ class Landmarks:
         Raises:
             EmptyError: no molecule of the table can be read.
         """
-        texts = [text for text, why in canonical_smiles([str(t) for t in read_table(Path(file)).smiles]) if not why]
+        texts = [text for text, error in canonical_smiles([str(t) for t in read_table(Path(file)).smiles]) if not error]
         distinct = sorted({*texts})
         if not distinct:
             raise EmptyError(f"no molecule of {file} can be read", hint="name a table of reference molecules")

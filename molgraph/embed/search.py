@@ -51,7 +51,7 @@ class Best:
         order = np.lexsort((row[i, j], -scores[i, j], i))
         i, j = i[order], j[order]
         place = np.arange(len(i)) - np.searchsorted(i, np.arange(n))[i]
-        i, j, place = (each[place < k] for each in (i, j, place))
+        i, j, place = (values[place < k] for values in (i, j, place))
         self.score, self.row, chosen = np.full_like(self.score, -np.inf), np.full_like(self.row, -1), (i, j)
         self.score[i, place], self.row[i, place] = scores[chosen], row[chosen]
 

@@ -105,7 +105,7 @@ def read_vectors(source: Any) -> Rows:
 
 def joined(blocks: Sequence[Rows]) -> Rows:
     """Several blocks as one."""
-    parts = ([getattr(each, name) for each in blocks] for name in ("ids", "texts", "x", "reason"))
+    parts = ([getattr(group, name) for group in blocks] for name in ("ids", "texts", "x", "reason"))
     return Rows(*(np.concatenate(part) for part in parts))
 
 
@@ -144,8 +144,8 @@ def _bit_rows(frame: pd.DataFrame, start: int, width: int) -> Rows:
     """Rows of a file of binary codes."""
     codes = [bytes(width) if code is None else code for code in frame["bits"]]
     there = frame["bits"].notna().map({True: 0.0, False: None})
-    found = _rows(frame.drop(columns="bits").assign(**{f"{AXIS}0": there}), start)
-    return replace(found, x=np.frombuffer(b"".join(codes), np.uint8).reshape(-1, width))
+    vectors = _rows(frame.drop(columns="bits").assign(**{f"{AXIS}0": there}), start)
+    return replace(vectors, x=np.frombuffer(b"".join(codes), np.uint8).reshape(-1, width))
 
 
 def _rows(frame: pd.DataFrame, start: int) -> Rows:

@@ -45,8 +45,8 @@ def count_lines(counts: pd.DataFrame) -> dict[str, str]:
     lines, parts = {}, list(counts.columns.drop(["target", "class"]))
     parts.sort(key=[*PARTS, *parts].index)  # a model file has them by the alphabet
     for name, part in () if counts.empty else counts.groupby("target", sort=False):
-        said = [f"{p} {' | '.join(f'{n:,}' for n in part[p])}" for p in parts]
-        lines[str(name)] = f"rows of {name} {' | '.join(part['class'])}: {', '.join(said)}"
+        texts = [f"{p} {' | '.join(f'{n:,}' for n in part[p])}" for p in parts]
+        lines[str(name)] = f"rows of {name} {' | '.join(part['class'])}: {', '.join(texts)}"
     return lines
 
 

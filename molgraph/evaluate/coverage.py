@@ -29,22 +29,22 @@ def coverage_frame(table: Table, prediction: Prediction) -> pd.DataFrame:
     """
     rows, column = [], 0
     for j, target in enumerate(table.row_targets):
-        own = slice(column, column + len(target.columns))
-        column = own.stop
+        columns = slice(column, column + len(target.columns))
+        column = columns.stop
         if table.y is None or target.name in prediction.unlearned:
             continue
         y, value = table.y[:, j], columns_of(prediction, target)
         held, width, error = np.zeros(len(table), bool), np.full(len(table), np.nan), np.full(len(table), np.nan)
         if target.kind in NUMBERS and prediction.interval is not None:
-            low, high = (end[:, own.start] for end in prediction.interval)
+            low, high = (end[:, columns.start] for end in prediction.interval)
             held, width, error = (low <= y) & (y <= high), high - low, (y - value) ** 2
         elif f"{target.name}_set" in prediction.extra:
-            sets = [str(each).split("|") if each else [] for each in prediction.extra[f"{target.name}_set"]]
+            sets = [str(members).split("|") if members else [] for members in prediction.extra[f"{target.name}_set"]]
             known = np.isfinite(y) & prediction.ok
             classes = target.classes or ("0", "1")
             names = [str(classes[int(c)]) if k else "" for c, k in zip(np.nan_to_num(y), known, strict=True)]
-            held = np.array([name in each for name, each in zip(names, sets, strict=True)], dtype=bool)
-            width = np.where(known, [float(len(each)) for each in sets], np.nan)
+            held = np.array([name in members for name, members in zip(names, sets, strict=True)], dtype=bool)
+            width = np.where(known, [float(len(members)) for members in sets], np.nan)
             p = value if value.ndim == 1 else value[np.arange(len(y)), np.nan_to_num(y).astype(int)]
             error = np.abs(y - value) if value.ndim == 1 else 1 - p
         else:
@@ -68,13 +68,13 @@ def coverage_frame(table: Table, prediction: Prediction) -> pd.DataFrame:
 def coverage_words(frame: pd.DataFrame, nominal: float) -> list[str]:
     """A sentence for each target on its coverage, that by distance, and its error by grade."""
     words = []
-    for target, own in frame.groupby("target", sort=False):
-        parts = own.set_index("part")
+    for target, group in frame.groupby("target", sort=False):
+        parts = group.set_index("part")
         whole = parts.loc["all"]
         text = f"{target}: intervals of {nominal:.0%} hold {whole.coverage:.0%} of {int(whole.n):,} test values"
         quarters = parts[parts.index.isin(QUARTERS)]
         if len(quarters):
-            by = ", ".join(f"{each:.0%}" for each in quarters["coverage"])
+            by = ", ".join(f"{share:.0%}" for share in quarters["coverage"])
             text += f" ({by} from the nearest quarter to the farthest)"
         grades = parts[parts.index.isin(GRADES) & (parts["n"] > 0)]
         if len(grades) > 1:
@@ -94,7 +94,7 @@ def calibration_words(table: Table, prediction: Prediction) -> list[str]:
         y, p = table.y[:, j], columns_of(prediction, target)
         known = np.isfinite(y) & np.isfinite(p)
         if known.any():
-            before, after = (float(((y - each)[known] ** 2).mean()) for each in (p, fine))
+            before, after = (float(((y - estimate)[known] ** 2).mean()) for estimate in (p, fine))
             words.append(
                 f"{target.name}: Brier score {before:.3f}, {after:.3f} of the calibrated probabilities"
                 f" ({target.name}_calibrated), on {int(known.sum()):,} test values"

@@ -81,7 +81,7 @@ def error_slices(
         shares = member / size
         mean = shares.T @ x
         variance = np.maximum(shares.T @ x**2 - mean**2, 0) + floor
-        of_label, of_prediction = ((shares.T @ each).clip(LEAST) for each in (labels, predictions))
+        of_label, of_prediction = ((shares.T @ values).clip(LEAST) for values in (labels, predictions))
         weight = size / size.sum()
         place = np.log(weight) + _gaussian(x, mean, variance)
         whole = place + gamma * (labels @ np.log(of_label).T + predictions @ np.log(of_prediction).T)
@@ -104,5 +104,5 @@ def _start(x: np.ndarray, labels: np.ndarray, predictions: np.ndarray, k: int, g
     from sklearn.cluster import KMeans
 
     beside = np.hstack([x, np.sqrt(gamma) * labels, np.sqrt(gamma) * predictions])
-    made = KMeans(k, n_init=1, max_iter=30, random_state=derive(seed, "slices") % 2**31).fit_predict(beside)
-    return np.eye(k)[made]
+    clusters = KMeans(k, n_init=1, max_iter=30, random_state=derive(seed, "slices") % 2**31).fit_predict(beside)
+    return np.eye(k)[clusters]

@@ -111,9 +111,9 @@ def h_divergence(
     total = z.T @ z
 
     def compare(rows: np.ndarray) -> tuple[float, float, float, float]:
-        own = z[rows].T @ z[rows]
-        a, b = own / n, (total - own) / (len(z) - n)
-        one, other, both = (least_loss(each, width, penalty) for each in (a, b, (a + b) / 2))
+        gram = z[rows].T @ z[rows]
+        a, b = gram / n, (total - gram) / (len(z) - n)
+        one, other, both = (least_loss(matrix, width, penalty) for matrix in (a, b, (a + b) / 2))
         return divergence(one, other, both, kind), both, one, other
 
     value, mixture, one, other = compare(np.arange(n))

@@ -45,8 +45,8 @@ def refuse_labels(
         there = np.isfinite(y) & np.isfinite(p).all(axis=1)
         if there.sum() < LEAST:
             continue
-        own = p[there] if target.kind == "multiclass" else p[there, 0]
-        if words := perfect(own, y[there], target.kind == "binary", noise):
+        scores = p[there] if target.kind == "multiclass" else p[there, 0]
+        if words := perfect(scores, y[there], target.kind == "binary", noise):
             raise DataError(
                 f"{where}: the predictions of {target.name!r} {words}",
                 hint="these look like labels: predict the test rows from the training rows",

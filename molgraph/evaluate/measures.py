@@ -27,8 +27,8 @@ def metric(
     """Register the decorated function as a metric: one row of ``molgraph models --kind metric``."""
 
     def add(function: Callable) -> Callable:
-        made = Metric(name, function, higher, kinds, label, needs, paper)
-        registry.register("metric", name, summary=label, paper=paper)(made)
+        measure = Metric(name, function, higher, kinds, label, needs, paper)
+        registry.register("metric", name, summary=label, paper=paper)(measure)
         return function
 
     return add

@@ -188,11 +188,11 @@ def score_target(
     labelled = np.isfinite(y)
     rows = labelled & has_value(p)
     lost = int(labelled.sum() - rows.sum())
-    said = f"{lost} of {int(labelled.sum())} measured {noun}s have no prediction" if lost else ""
+    remark = f"{lost} of {int(labelled.sum())} measured {noun}s have no prediction" if lost else ""
     out = []
     for metric in metrics:
         value, note = evaluate_metric(metric, y[rows], p[rows])
-        note = f"{target.name} is not learned: {unlearned}" if unlearned else "; ".join(filter(None, (note, said)))
+        note = f"{target.name} is not learned: {unlearned}" if unlearned else "; ".join(filter(None, (note, remark)))
         out.append(Score(target.name, metric.name, value, int(rows.sum()), note))
     return out
 

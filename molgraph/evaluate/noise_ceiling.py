@@ -38,8 +38,8 @@ def noise_ceiling(y: np.ndarray, sd: float, metric: str, *, rows: int = 0, n: in
     true = y.mean() + (y - y.mean()) * np.sqrt(kept)
     rng, judge = generator(0, "noise ceiling"), get_metric(metric)
     size = min(rows or len(true), len(true))
-    found = []
+    scores = []
     for _ in range(n):
         part = rng.choice(true, size, replace=False)
-        found.append(evaluate_metric(judge, part + rng.normal(0, sd, size), part)[0])
-    return float(np.mean(found))
+        scores.append(evaluate_metric(judge, part + rng.normal(0, sd, size), part)[0])
+    return float(np.mean(scores))

@@ -48,27 +48,27 @@ def _payoff(table: Table, target: Target, tuned: Prediction, others: Mapping[str
     metric, of = default_metric(target.kind), f" for {target.name}" if len(table.targets) > 1 else ""
     y = table.with_targets([target.name]).y
     assert y is not None
-    columns = [columns_of(each, target) for each in (tuned, *others.values())]
-    use = np.isfinite(y[:, 0]) & np.all([has_value(each) for each in columns], axis=0)
-    y, columns = y[use, 0], [each[use] for each in columns]
-    if why := too_few(y, target):
-        return Payoff(f"Whether fine-tuning paid{of} cannot be told: {why}", False)
+    columns = [columns_of(item, target) for item in (tuned, *others.values())]
+    use = np.isfinite(y[:, 0]) & np.all([has_value(item) for item in columns], axis=0)
+    y, columns = y[use, 0], [item[use] for item in columns]
+    if reason := too_few(y, target):
+        return Payoff(f"Whether fine-tuning paid{of} cannot be told: {reason}", False)
     sign, better, shown = 1 if metric.higher_is_better else -1, [], []
     for name, column in zip(others, columns[1:], strict=True):
         difference = paired_difference(y, columns[0], column, metric, seed=seed)
         low, high = sorted((sign * difference.low, sign * difference.high))
         better.append(1 if low > 0 else -1 if high < 0 else 0)
         shown.append(f"{evaluate_metric(metric, y, column)[0]:#.3g} {name} (difference {worded(difference)})")
-    if all(each > 0 for each in better):
+    if all(item > 0 for item in better):
         words = "Fine-tuning paid"
     else:
-        over = [name for name, each in zip(others, better, strict=True) if each > 0]
-        names = [name for name, each in zip(others, better, strict=True) if each <= 0]
+        over = [name for name, item in zip(others, better, strict=True) if item > 0]
+        names = [name for name, item in zip(others, better, strict=True) if item <= 0]
         first = (
             f"Fine-tuning paid{of} over {' and '.join(over)}, and" if over else f"Whether fine-tuning paid{of} is open:"
         )
-        if not over and any(each < 0 for each in better):
+        if not over and any(item < 0 for item in better):
             first = f"Fine-tuning did not pay{of}:"
         words, of = f"{first} nothing shows that it is better than {' or '.join(names)}", ""
     score = f"{metric.label or metric.name} {evaluate_metric(metric, y, columns[0])[0]:#.3g} fine-tuned"
-    return Payoff(f"{words}{of}; {score}, {', '.join(shown)}", all(each > 0 for each in better))
+    return Payoff(f"{words}{of}; {score}, {', '.join(shown)}", all(item > 0 for item in better))

@@ -89,7 +89,7 @@ def report_html(
         predictions, table = {name: pooled_prediction(p, table) for name, p in predictions.items()}, pooled(table)
     shown = table.row_targets[:MAX_TARGETS]
     best = {v.target: next((name for name in v.values if name != FLOOR), next(iter(v.values))) for v in verdicts}
-    told = [t for t in shown if not all(t.name in p.unlearned for p in predictions.values())]
+    targets = [t for t in shown if not all(t.name in p.unlearned for p in predictions.values())]
     return render(
         "report.html.jinja",
         title=title,
@@ -99,7 +99,7 @@ def report_html(
         score_tables=score_tables(scores, table, predictions, counts),
         tuning=tuning,
         cv=cv,
-        details=[target_detail(table, predictions, target, best[target.name]) for target in told],
+        details=[target_detail(table, predictions, target, best[target.name]) for target in targets],
         reliability=reliability,
         explained=explained,
         learning="" if curves is None or curves.empty else learning(curves, key="learning"),

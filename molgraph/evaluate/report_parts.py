@@ -72,11 +72,11 @@ def _score_table(
     few, y = len(table.row_targets) <= MAX_TARGETS, _measured(table, target)
     values = part.groupby("metric")["value"]
     best = {m.name: (values.max() if m.higher_is_better else values.min())[m.name] for m in metrics}
-    found, rows = {(r.method, r.metric): r for r in part.itertuples()}, []
+    scores, rows = {(r.method, r.metric): r for r in part.itertuples()}, []
     for method in part["method"].unique():
         cells, n = [], 0
         for i, m in enumerate(metrics):
-            one, span = found.get((method, m.name)), ""
+            one, span = scores.get((method, m.name)), ""
             if one is None:
                 cells.append({"text": NONE, "best": False, "note": "", "range": ""})
                 continue

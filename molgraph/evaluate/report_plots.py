@@ -48,8 +48,8 @@ def parity(y: np.ndarray, predicted: Mapping[str, np.ndarray], name: str) -> Fig
         colour = COLOURS[i % len(COLOURS)]
         axis.scatter(y[use], p[use], s=size, c=colour, alpha=0.55, linewidths=0, rasterized=bool(use.sum() > MANY))
         judges = [get_metric(m) for m in ("rmse", "r2")]
-        said = [f"{m.label} {evaluate_metric(m, y[use], p[use])[0]:.3g}" for m in judges]
-        axis.text(0.03, 0.97, "\n".join(said), transform=axis.transAxes, va="top")
+        lines = [f"{m.label} {evaluate_metric(m, y[use], p[use])[0]:.3g}" for m in judges]
+        axis.text(0.03, 0.97, "\n".join(lines), transform=axis.transAxes, va="top")
         axis.set(xlim=ends, ylim=ends, aspect="equal", xlabel=f"measured {name}", ylabel=f"predicted {name}")
         axis.set_title(method)
         error = np.sort(np.abs(p[use] - y[use]))

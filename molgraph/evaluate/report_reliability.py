@@ -25,15 +25,15 @@ def reliability_tables(table: Table, predictions: Mapping[str, Prediction]) -> l
     frames = [coverage_frame(table, p).assign(method=name) for name, p in predictions.items()]
     every, out = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(), []
     for target in table.row_targets:
-        own = every[(every["target"] == target.name) & (every["n"] > 0)] if len(every) else every
-        if not len(own):
+        subset = every[(every["target"] == target.name) & (every["n"] > 0)] if len(every) else every
+        if not len(subset):
             continue
         what = "intervals, their mean width, and RMSE"
         if target.kind not in VALUES:
             what = "sets of classes, the classes in one, and 1 less the probability of the measured class"
         rows = [
             [r.method, r.part, f"{r.coverage:.1%}", number(r.width), number(r.error), f"{r.n:,}"]
-            for r in own.itertuples()
+            for r in subset.itertuples()
         ]
         caption = f"{target.name}: share of measured values within {what}"
         out.append({"caption": caption, "head": list(HEAD), "rows": rows})

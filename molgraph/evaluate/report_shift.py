@@ -17,8 +17,8 @@ def draw_shift(frame: pd.DataFrame, form: str) -> bytes:
         gauges[1] = ("covered", "share within the interval of 90%")
     for axes, (gauge, label) in zip(figure.subplots(1, 2), gauges, strict=True):
         for method in frame["method"].unique():
-            own = frame[(frame["method"] == method) & (frame["bin"] != "all")]
-            axes.plot(own["bin"], own[gauge], marker="o", markersize=4, label=method)
+            rows = frame[(frame["method"] == method) & (frame["bin"] != "all")]
+            axes.plot(rows["bin"], rows[gauge], marker="o", markersize=4, label=method)
         axes.set(ylabel=label, xlabel="similarity to training")
         axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=8)

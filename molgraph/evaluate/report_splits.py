@@ -33,11 +33,11 @@ def xray_html(parts: Sequence[SplitXray], shifts: Sequence[Mapping[str, Any]], p
 
     ``about`` has ``title``, ``rows`` of figures, ``counts`` of rows in words, ``targets`` and ``sampled``.
     """
-    made = [(part.name, part.split.leaks) for part in parts if part.split is not None and part.split.leaks]
+    pairs = [(part.name, part.split.leaks) for part in parts if part.split is not None and part.split.leaks]
     return render(
         "xray.html.jinja",
         shifts=[s for s in shifts if abs(s["shift"]) >= SHIFTED or len(about["targets"]) == 1],
-        leaks=[{"name": name, "n": len(leaks), "pairs": leaks[:_SHOWN]} for name, leaks in made],
+        leaks=[{"name": name, "n": len(leaks), "pairs": leaks[:_SHOWN]} for name, leaks in pairs],
         picture=drawn(xray_figure)(parts, about["targets"], picture),
         near=NEAR,
         far=FAR,

@@ -17,8 +17,8 @@ def invariance_bars(frame: pd.DataFrame, form: str) -> bytes:
     figure = Figure(figsize=(6, 0.6 + 0.32 * max(len(known), 1)), layout="constrained")
     axes = figure.subplots()
     for colour, should in zip(COLOURS, ("stay", "change"), strict=False):
-        own = known[known["should"] == should]
-        axes.barh(own["change"], own["firing"], color=colour, label=f"should {should}")
+        rows = known[known["should"] == should]
+        axes.barh(rows["change"], rows["firing"], color=colour, label=f"should {should}")
     axes.invert_yaxis()
     axes.set(xlim=(0, 1), xlabel="firings that remain (mean of all units)")
     figure.legend(loc="outside right upper")

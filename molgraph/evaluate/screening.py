@@ -41,11 +41,11 @@ def bedroc(y: np.ndarray, p: np.ndarray) -> float:
     weight = np.exp(-ALPHA * np.arange(1, n + 1) / n)
     weight = _shared(p, weight)
     by_chance = ones / n * weight.sum()
-    found = float(weight[y == 1].sum() / by_chance)
+    value = float(weight[y == 1].sum() / by_chance)
     ratio = ones / n
     most = (1 - math.exp(-ALPHA * ratio)) / (ratio * (1 - math.exp(-ALPHA)))
     least = (1 - math.exp(ALPHA * ratio)) / (ratio * (1 - math.exp(ALPHA)))
-    return float(min(max((found - least) / (most - least), 0.0), 1.0))  # rounding aside, it is inside
+    return float(min(max((value - least) / (most - least), 0.0), 1.0))  # rounding aside, it is inside
 
 
 @metric(
@@ -110,8 +110,8 @@ def balanced_accuracy(y: np.ndarray, p: np.ndarray) -> float:
 def f1(y: np.ndarray, p: np.ndarray) -> float:
     """Harmonic mean of precision and recall of class 1, from probability 0.5; 0 where no one is found."""
     two_classes(y)
-    said, true = most_probable(p) == 1, y == 1
-    return float(2 * (said & true).sum() / (said.sum() + true.sum()))
+    pred, true = most_probable(p) == 1, y == 1
+    return float(2 * (pred & true).sum() / (pred.sum() + true.sum()))
 
 
 def top_rate(y: np.ndarray, p: np.ndarray, group: np.ndarray) -> float:

@@ -43,8 +43,8 @@ class Guess(NamedTuple):
 
 def mix(guesses: Sequence[Guess]) -> Guess:
     """The mean of probabilities; of numbers the mean, and the standard deviation of the mixture."""
-    values = np.array([each.value for each in guesses])
-    spreads = [each.sd for each in guesses if each.sd is not None]
+    values = np.array([guess.value for guess in guesses])
+    spreads = [guess.sd for guess in guesses if guess.sd is not None]
     if not spreads:
         return Guess(values.mean(axis=0))
     return Guess(values.mean(axis=0), np.sqrt(values.var(axis=0) + (np.array(spreads) ** 2).mean(axis=0)))

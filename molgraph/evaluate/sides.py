@@ -71,8 +71,8 @@ class Gap(NamedTuple):
             return f"Whether the {self.side.other} was used{of} cannot be told: {self.why_none}"
         label = self.metric.label or self.metric.name
         if not self.learned and self.over_mean is not None:
-            why = f"{label} {self.whole:#.3g}, {self.mean:#.3g} for the mean; difference {worded(self.over_mean)}"
-            return f"Nothing was learned{of}, so nothing shows that the {self.side.other} was used: {why}"
+            reason = f"{label} {self.whole:#.3g}, {self.mean:#.3g} for the mean; difference {worded(self.over_mean)}"
+            return f"Nothing was learned{of}, so nothing shows that the {self.side.other} was used: {reason}"
         scores = f"{label} {self.whole:#.3g} with it, {self.alone:#.3g} for"
         scores += f" the {self.side.title}; difference {worded(self.difference)}"
         if self.used:
@@ -122,13 +122,13 @@ def gap(
     y = np.full(len(table), np.nan) if table.y is None else table.with_targets([target.name]).y[:, 0]  # type: ignore[index]
     pairs = [(columns_of(a, target), columns_of(b, target)) for a, b in zip(whole, alone, strict=True)]
     floor = None if mean is None else columns_of(mean, target)
-    keep = np.isfinite(y) & np.all([has_value(each) for pair in pairs for each in pair], axis=0)
+    keep = np.isfinite(y) & np.all([has_value(values) for pair in pairs for values in pair], axis=0)
     y, pairs, floor = y[keep], [(a[keep], b[keep]) for a, b in pairs], None if floor is None else floor[keep]
-    scores = np.array([[evaluate_metric(metric, y, each)[0] for each in pair] for pair in pairs])
+    scores = np.array([[evaluate_metric(metric, y, values)[0] for values in pair] for pair in pairs])
     first, second = (float(value) for value in scores.mean(axis=0))
     several = target.name if len(table.row_targets) > 1 else ""
-    if why := too_few(y, target) or ("" if np.isfinite(scores).all() else "they give no score"):
-        return Gap(side, metric, first, second, none, why, several)
+    if reason := too_few(y, target) or ("" if np.isfinite(scores).all() else "they give no score"):
+        return Gap(side, metric, first, second, none, reason, several)
     ours, theirs = [a for a, _ in pairs], [b for _, b in pairs]
     difference = paired_difference(y, ours, theirs, metric, n, seed)
     if floor is None:

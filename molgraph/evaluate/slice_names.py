@@ -53,8 +53,8 @@ def describe(smiles: list[str], seed: int = 0) -> Described:
     groups = functional_groups(smiles)
     environments = np.log1p(morgan(smiles, 1, WIDE, counts=True).x.astype(np.float64))
     both = np.nan_to_num(np.hstack([environments, groups]))
-    made = PCA(max(min(DEEP, len(both) // PER), 1), svd_solver="randomized", random_state=derive(seed, "pca") % 2**31)
-    x = made.fit_transform(both)
+    pca = PCA(max(min(DEEP, len(both) // PER), 1), svd_solver="randomized", random_state=derive(seed, "pca") % 2**31)
+    x = pca.fit_transform(both)
     spread = x.std(axis=0)
     x = x[:, spread > 1e-6] / spread[spread > 1e-6]
     columns, names = list(groups.T > 0), [*zip(GROUPS, WORDS, strict=True)]
@@ -92,8 +92,8 @@ class Errors(NamedTuple):
     @property
     def fault(self) -> np.ndarray:
         """int64 [n]: the class that is predicted; -1 where it is right."""
-        said = self.predictions.argmax(axis=1)
-        return np.where(said == self.group, -1, said)
+        guess = self.predictions.argmax(axis=1)
+        return np.where(guess == self.group, -1, guess)
 
 
 def errors_of(y: np.ndarray, p: np.ndarray, target: Target) -> Errors:
@@ -134,26 +134,26 @@ def name_slices(known: Described, errors: Errors, *, k: int, gamma: float, seed:
     half = generator(seed, "halves").permutation(n)
     one, two = half[: n // 2], half[n // 2 :]
     k = max(min(k, len(one) // 20), 2)
-    found = error_slices(known.x[one], errors.labels[one], errors.predictions[one], k=k, gamma=gamma, seed=seed)
+    slices = error_slices(known.x[one], errors.labels[one], errors.predictions[one], k=k, gamma=gamma, seed=seed)
     group, fault, rows, seen = errors.group, errors.fault, list[tuple[Any, ...]](), set[tuple[int, int, int]]()
-    for place, j in enumerate(rank(found, fault[one] >= 0)[:FIRST], 1):
-        member, own = found.member[:, j] > 0.5, int(found.labels[j].argmax())
-        faults = fault[one][member & (group[one] == own) & (fault[one] >= 0)]
+    for place, j in enumerate(rank(slices, fault[one] >= 0)[:FIRST], 1):
+        member, label = slices.member[:, j] > 0.5, int(slices.labels[j].argmax())
+        faults = fault[one][member & (group[one] == label) & (fault[one] >= 0)]
         if not len(faults):
             continue
         side = int(np.bincount(faults).argmax())
-        here, test = (group[one] == own) | member, group[two] == own
+        here, test = (group[one] == label) | member, group[two] == label
         enriched = _fisher(known.has[one][here], member[here])
         has, wrong = known.has[two][test], fault[two][test] == side
         for m in np.argsort(enriched, kind="stable")[:NAMES]:
-            if (int(m), own, side) in seen or enriched[m] > 0.5 or not has[:, m].any():
+            if (int(m), label, side) in seen or enriched[m] > 0.5 or not has[:, m].any():
                 continue
-            seen.add((int(m), own, side))
+            seen.add((int(m), label, side))
             inside, outside = wrong[has[:, m]], wrong[~has[:, m]]
             rate = outside.mean() if len(outside) else np.nan
             p = _fisher(has[:, [m]], wrong)[0]
             rows.append(
-                (place, known.names[m], errors.words(own, side), len(inside), inside.mean(), rate, p, known.words[m])
+                (place, known.names[m], errors.words(label, side), len(inside), inside.mean(), rate, p, known.words[m])
             )
     frame = pd.DataFrame(rows, columns=["slice", "name", "error", "rows", "wrong", "others", "p", "words"])
     frame.insert(7, "q", false_discovery_control(frame["p"]) if len(frame) else frame["p"])

@@ -36,10 +36,10 @@ class DecisionRows(NamedTuple):
         self, first: np.ndarray, second: np.ndarray, *, seed: int = 0, permutations: int = PERMUTATIONS
     ) -> Divergence | None:
         """The divergence between two sets of row numbers of the table; None where one has fewer than two of them."""
-        one, other = (np.flatnonzero(np.isin(self.rows, each)) for each in (first, second))
+        one, other = (np.flatnonzero(np.isin(self.rows, rows)) for rows in (first, second))
         if min(len(one), len(other)) < 2:
             return None
-        sets = [(self.x[each], self.y[each]) for each in (one, other)]
+        sets = [(self.x[rows], self.y[rows]) for rows in (one, other)]
         return h_divergence(*sets, seed=seed, permutations=permutations)
 
     def of_split(self, split: Split, *, seed: int = 0) -> Divergence | None:
@@ -85,7 +85,7 @@ def _components(bits: np.ndarray, most: int, seed: int) -> np.ndarray:
     from sklearn.decomposition import PCA
 
     k = max(min(most, len(bits) // 5), 1)
-    made = PCA(k, svd_solver="randomized", random_state=generator(seed, "components").integers(2**31))
-    x = np.asarray(made.fit_transform(bits), dtype=np.float64)
+    pca = PCA(k, svd_solver="randomized", random_state=generator(seed, "components").integers(2**31))
+    x = np.asarray(pca.fit_transform(bits), dtype=np.float64)
     spread = x.std(axis=0)
     return x[:, spread > 1e-4] / spread[spread > 1e-4]

@@ -76,7 +76,7 @@ class Xray:
         lines = []
         for part in self.parts:
             lines.append(f"{part.name}: {'' if part.split is None else _sizes(part.split)}".rstrip(": "))
-            lines += [f"  {said}" for said in (part.asks, part.verdict(), self.unlike(part)) if said]
+            lines += [f"  {line}" for line in (part.asks, part.verdict(), self.unlike(part)) if line]
         return "\n".join(lines)
 
     def save(self, path: str | Path) -> Path:
@@ -150,20 +150,20 @@ def xray(
         raise AmbiguousColumnError(
             "an X-ray needs one molecule column", hint="tables of graphs and pairs are divided by `molgraph data split`"
         )
-    asked = dict(splits) if isinstance(splits, Mapping) else {_label(each): each for each in splits or SPLITTERS}
-    for each in asked.values():  # what is wrong with the question is said before anything is computed
-        if isinstance(each, Split):
-            each.check(table)
+    asked = dict(splits) if isinstance(splits, Mapping) else {_label(spec): spec for spec in splits or SPLITTERS}
+    for spec in asked.values():  # what is wrong with the question is said before anything is computed
+        if isinstance(spec, Split):
+            spec.check(table)
         else:
-            get("split", each)
+            get("split", spec)
     prints = morgan(list(table.smiles))
     parts, sampled = [], False
-    for label, each in track(list(asked.items()), label="splits"):
-        splitter = get("split", each.splitter if isinstance(each, Split) else each)
+    for label, spec in track(list(asked.items()), label="splits"):
+        splitter = get("split", spec.splitter if isinstance(spec, Split) else spec)
         try:
             known: dict[str, Any] = {"fractions": fractions, "seed": seed, "quiet": True}
             split = (
-                each if isinstance(each, Split) else split_table(table, each, **known, **(settings or {}).get(each, {}))
+                spec if isinstance(spec, Split) else split_table(table, spec, **known, **(settings or {}).get(spec, {}))
             )
         except DataError as why:
             parts.append(SplitXray(label, None, splitter.asks, problem=str(why).splitlines()[0]))
@@ -175,12 +175,12 @@ def xray(
         distance = 1 - find_nearest(prints.x[test], prints.x[train], label=label).similarity
         known = {"one_class": one_class(table, split), "left_out": unused_rows(table, [split])}
         parts.append(SplitXray(label, split, splitter.asks, distance, find_shifts(table, split), **known))
-    made = [part.split for part in parts if part.split is not None]
-    if not made:
+    split_list = [part.split for part in parts if part.split is not None]
+    if not split_list:
         if not parts:
             raise MissingOptionError("no split asked")
         raise DataError(f"no split can divide this table: {parts[0].problem}")
-    left_out = unused_rows(table, made)
+    left_out = unused_rows(table, split_list)
     return Xray(title, len(table), tuple(t.name for t in table.row_targets), tuple(parts), sampled, left_out)
 
 

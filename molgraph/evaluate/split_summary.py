@@ -78,8 +78,8 @@ def find_shifts(table: Table, split: Split) -> tuple[Shift, ...]:
         level = {part: float(v.mean()) if len(v) else _NAN for part, v in values.items()}
         spread = float(train.std()) if len(train) else _NAN
         size = (level["test"] - level["train"]) / spread if spread > 0 else _NAN
-        found = ks_2samp(train, test, method="asymp") if min(len(train), len(test)) > 1 else None
-        ks, p = (_NAN, _NAN) if found is None else (float(found.statistic), float(found.pvalue))
+        result = ks_2samp(train, test, method="asymp") if min(len(train), len(test)) > 1 else None
+        ks, p = (_NAN, _NAN) if result is None else (float(result.statistic), float(result.pvalue))
         marks = (5, 25, 50, 75, 95)
         quantiles = {part: tuple(np.percentile(v, marks).tolist()) for part, v in values.items() if len(v)}
         counts = {part: len(v) for part, v in values.items()}
@@ -117,26 +117,26 @@ class SplitXray:
         """How far the test is from the training rows, and what to beware of, in a sentence or two."""
         if self.split is None:
             return f"It cannot divide this table: {self.problem}"
-        said, (near, far), lost = [], self.shares, self.one_class.get("test", [])
+        sentences, (near, far), lost = [], self.shares, self.one_class.get("test", [])
         if np.isfinite(near):
-            said.append(
+            sentences.append(
                 f"{near:.0%} of the tested molecules have a close analogue in training, {far:.0%} have nothing alike."
             )
         if self.leaking:
             rows = "row holds" if self.leaking == 1 else "rows hold"
-            said.append(f"{self.leaking:,} tested {rows} a molecule that also trains.")
+            sentences.append(f"{self.leaking:,} tested {rows} a molecule that also trains.")
         if lost:
             more = f" and {len(lost) - 3} more targets" if len(lost) > 3 else ""
-            said.append(f"One class alone is tested in {', '.join(lost[:3])}{more}.")
+            sentences.append(f"One class alone is tested in {', '.join(lost[:3])}{more}.")
         worst = max((s for s in self.shifts if abs(s.size) >= SHIFTED), key=lambda s: abs(s.size), default=None)
-        return " ".join([*said, *([] if worst is None else [worst.sentence()])])
+        return " ".join([*sentences, *([] if worst is None else [worst.sentence()])])
 
     def row(self) -> dict[str, Any]:
         """A row of a frame: sizes, what is left out and why, groups, leaks, distances, largest shift, one class."""
         split, (near, far) = self.split, self.shares
         row: dict[str, Any] = {"split": self.name}
         row |= {name: None if split is None else split.sizes[name] for name in (*PARTS, "left_out")}
-        row["left_out_why"] = ", ".join(f"{n:,} {why}" for why, n in self.left_out.items())
+        row["left_out_why"] = ", ".join(f"{n:,} {reason}" for reason, n in self.left_out.items())
         row |= {"groups": None if split is None else split.groups, "leaks": None if split is None else len(split.leaks)}
         row |= {
             "leaking_rows": None if split is None else self.leaking,

@@ -34,7 +34,7 @@ class TaskMean:
         value = "has no value" if not self.n_tasks else f"{self.value:.3f}"
         if self.of == 1 and not self.left_out:
             return f"{label} {value}"
-        named = [f"{name} ({why})" for name, why in self.left_out[:_NAMED]]
+        named = [f"{name} ({reason})" for name, reason in self.left_out[:_NAMED]]
         if len(self.left_out) > _NAMED:
             named.append(f"and {len(self.left_out) - _NAMED} more")
         over = f"all {self.of} targets" if self.n_tasks == self.of else f"{self.n_tasks} of {self.of} targets"
@@ -56,11 +56,11 @@ def mean_over_tasks(scores: Iterable[Score]) -> list[TaskMean]:
         >>> mean_over_tasks([*good, bad])
         [TaskMean(metric='rmse', value=2.0, n_tasks=2, of=3, n_rows=10, left_out=(('c', 'none'),))]
     """
-    found: dict[str, list[Score]] = {}
-    for each in scores:
-        found.setdefault(each.metric, []).append(each)
+    by_metric: dict[str, list[Score]] = {}
+    for score in scores:
+        by_metric.setdefault(score.metric, []).append(score)
     out = []
-    for name, part in found.items():
+    for name, part in by_metric.items():
         good = [s for s in part if np.isfinite(s.value)]
         lost = tuple((s.target, s.note or "no value") for s in part if not np.isfinite(s.value))
         value = float(np.mean([s.value for s in good])) if good else float("nan")

@@ -54,7 +54,7 @@ class Trial:
     def to_json(self) -> dict[str, Any]:
         """Plain values; ``rate`` and ``reward`` where there are any."""
         values = asdict(self)
-        return {name: each for name, each in values.items() if name not in ("rate", "reward") or each is not None}
+        return {name: value for name, value in values.items() if name not in ("rate", "reward") or value is not None}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Trial:
@@ -107,23 +107,23 @@ def run_trials(
     aside = first is not None and not all(holds(space[name], value) for name, value in first.items())
     if first is not None and not aside:
         study.enqueue_trial({name: _internal(space[name], value) for name, value in first.items()})
-    found: list[Trial] = []
-    while len(found) < trials and (len(found) < len(before) or _time_left(found, seconds)):
-        asked = None if aside and not found else study.ask()
-        params = {name: suggest(asked, name, each) for name, each in space.items()} if asked else dict(first or {})
-        if len(found) < len(before):
-            one = before[len(found)]
+    results: list[Trial] = []
+    while len(results) < trials and (len(results) < len(before) or _time_left(results, seconds)):
+        asked = None if aside and not results else study.ask()
+        params = {name: suggest(asked, name, domain) for name, domain in space.items()} if asked else dict(first or {})
+        if len(results) < len(before):
+            one = before[len(results)]
             if dict(one.params) != params:
-                words = f"trial {len(found) + 1} of the journal tried {dict(one.params)}, this search would {params}"
+                words = f"trial {len(results) + 1} of the journal tried {dict(one.params)}, this search would {params}"
                 raise MismatchError(words, hint="it is another search's, or another version of Optuna's: begin anew")
         else:
             one = _measured(params, measure, latency, rate)
             if done is not None:
                 done(one)
-        found.append(one)
+        results.append(one)
         if asked is not None:
             study.tell(asked, LOST if one.loss is None else one.loss)
-    return found
+    return results
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial | None:
@@ -144,13 +144,13 @@ def importances(space: Space, trials: Sequence[Trial], seed: int = 0) -> dict[st
     study = optuna.create_study(direction="minimize")
     for one in scored:
         fixed = optuna.trial.FixedTrial({name: _internal(space[name], value) for name, value in one.params.items()})
-        for name, each in space.items():
-            suggest(fixed, name, each)
-        made = {"params": fixed.params, "distributions": fixed.distributions, "value": one.value}
-        study.add_trial(optuna.trial.create_trial(**made))
+        for name, domain in space.items():
+            suggest(fixed, name, domain)
+        fields = {"params": fixed.params, "distributions": fixed.distributions, "value": one.value}
+        study.add_trial(optuna.trial.create_trial(**fields))
     evaluator = optuna.importance.FanovaImportanceEvaluator(seed=seed)
-    found = optuna.importance.get_param_importances(study, evaluator=evaluator)
-    return {name: float(share) for name, share in sorted(found.items(), key=lambda pair: -pair[1])}
+    shares = optuna.importance.get_param_importances(study, evaluator=evaluator)
+    return {name: float(share) for name, share in sorted(shares.items(), key=lambda pair: -pair[1])}
 
 
 def suggest(trial: Any, name: str, each: Range) -> Any:
@@ -213,16 +213,16 @@ def _measured(
     latency: Latency | None,
     rate: Callable[[], float] | None,
 ) -> Trial:
-    started, folds, why, speed = time.perf_counter(), tuple[float, ...](), "", None
+    started, folds, reason, speed = time.perf_counter(), tuple[float, ...](), "", None
     try:
         folds = tuple(float(value) for value in measure(params))
         speed = None if rate is None else rate()
     except StorageError:  # a full disk fails every trial
         raise
     except Exception as error:  # whatever a method raises, it is this trial's end alone
-        why = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-    value = float(np.mean(folds)) if folds and not why else math.nan
-    found = value if math.isfinite(value) else None
-    why = why or ("" if found is not None else NO_SCORE)
-    reward = None if latency is None or speed is None or found is None else latency.of_loss(found, speed)
-    return Trial(params, found, why, round(time.perf_counter() - started, 3), folds, speed, reward)
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    value = float(np.mean(folds)) if folds and not reason else math.nan
+    score = value if math.isfinite(value) else None
+    reason = reason or ("" if score is not None else NO_SCORE)
+    reward = None if latency is None or speed is None or score is None else latency.of_loss(score, speed)
+    return Trial(params, score, reason, round(time.perf_counter() - started, 3), folds, speed, reward)

@@ -105,15 +105,15 @@ def verdict(
 def too_few(y: np.ndarray, target: Target) -> str:
     """Why the rows are too few for a verdict, and how to get more; empty where they are enough."""
     n, noun = len(y), "test row" if len(y) == 1 else "test rows"
-    said, ways = f"{n} {noun} that every method predicts", "a larger last share of fractions or a test file"
+    text, ways = f"{n} {noun} that every method predicts", "a larger last share of fractions or a test file"
     if target.kind in ("binary", "multiclass") and n >= FEWEST:
         rare = n - int(np.unique(y, return_counts=True)[1].max())
         which = "of the rarer class" if target.kind == "binary" else "not of the commonest class"
-        n, said = rare, f"{rare} of {n} test rows {'is' if rare == 1 else 'are'} {which}"
+        n, text = rare, f"{rare} of {n} test rows {'is' if rare == 1 else 'are'} {which}"
         ways = f"the split random/stratified (of molecules scaffold/stratified), {ways}"
     if n >= FEWEST:
         return ""
-    return f"{said}: a verdict needs {FEWEST}. Test more of them, by {ways}"
+    return f"{text}: a verdict needs {FEWEST}. Test more of them, by {ways}"
 
 
 def _apart(difference: Interval) -> bool:

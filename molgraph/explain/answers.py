@@ -22,7 +22,7 @@ def target_place(model: Model, name: str) -> int:
     Raises:
         UnknownNameError: the model has no such target.
     """
-    known = [each.name for each in model.targets]
+    known = [target.name for target in model.targets]
     if name and name not in known:
         raise UnknownNameError(f"the model has no target {name!r}", hint=nearest(name, known))
     return known.index(name) if name else 0
@@ -31,7 +31,7 @@ def target_place(model: Model, name: str) -> int:
 def target_columns(model: Model, name: str) -> list[int]:
     """The output columns of a target."""
     place = target_place(model, name)
-    start = sum(len(each.columns) for each in model.targets[:place])
+    start = sum(len(target.columns) for target in model.targets[:place])
     return [*range(start, start + len(model.targets[place].columns))]
 
 
@@ -55,12 +55,12 @@ def place_of(model: Model, column: int) -> int:
 
 def as_score(model: Model, value: np.ndarray, column: int) -> np.ndarray:
     """Predicted numbers as they are, probabilities as log-odds: float64 [n] of float64 [n, columns]."""
-    own = np.asarray(value, dtype=np.float64)[:, column]
+    score = np.asarray(value, dtype=np.float64)[:, column]
     kinds = [target.kind for target in model.targets for _ in target.columns]
     if kinds[column] in ("regression", "bounded"):
-        return own
-    own = np.clip(own, EDGE, 1 - EDGE)
-    return np.asarray(np.log(own / (1 - own)))
+        return score
+    score = np.clip(score, EDGE, 1 - EDGE)
+    return np.asarray(np.log(score / (1 - score)))
 
 
 def network_score(fitted: FittedNetworks, raw: Tensor, column: Tensor, place: int) -> Tensor:
@@ -77,11 +77,11 @@ def network_score(fitted: FittedNetworks, raw: Tensor, column: Tensor, place: in
         log-odds of a class; of a bounded target those of the fraction.
     """
     value, outputs = fitted.network.head.values(raw)[0], fitted.outputs
-    own, where = value.gather(1, column[:, None])[:, 0], outputs.slices[place]
+    logit, where = value.gather(1, column[:, None])[:, 0], outputs.slices[place]
     if outputs.targets[place].kind == "multiclass":
         others = value[:, where].masked_fill(torch.arange(where.start, where.stop) == column[:, None], -torch.inf)
-        return own - others.logsumexp(1)
-    return own * float(outputs.scale[place]) + float(outputs.mean[place])
+        return logit - others.logsumexp(1)
+    return logit * float(outputs.scale[place]) + float(outputs.mean[place])
 
 
 def unit_of(model: Model, place: int) -> str:

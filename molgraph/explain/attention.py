@@ -89,29 +89,29 @@ class Attention(Explainer):
         captions, notes = [""] * len(smiles), ["the weights of the readout, which need not explain the prediction"]
         if fine:
             path = FeaturePath(fitted, [smiles[i] for i in fine], [columns[i] for i in fine], place)
-            with _weights(_readout(fitted)) as own:
+            with _weights(_readout(fitted)) as weights:
                 path.answers(path.x, torch.ones(1))
-            mean = torch.cat(own, dim=1).mean(dim=1).double().numpy()
+            mean = torch.cat(weights, dim=1).mean(dim=1).double().numpy()
             frame["value"] = mean
             for i in fine:
                 shares = mean[slice(*ends[i])]
                 drawings[i] = (i, {"groups": [0] * len(shares), "shares": (shares / shares.max()).tolist()})
                 captions[i] = f"{smiles[i]}: weights {shares.min():.2g} to {shares.max():.2g}"
         if self.audit and fine:
-            made = self._audited(encoder, path, [smiles[i] for i in fine], [columns[i] for i in fine], own)
+            audits = self._audited(encoder, path, [smiles[i] for i in fine], [columns[i] for i in fine], weights)
             for name in Audit._fields:
-                frame[name] = frame["molecule"].map({i: getattr(a, name) for i, a in zip(fine, made, strict=True)})
-            for i, each in zip(fine, made, strict=True):
-                taus = f"tau {each.tau_gradient:.2f} with gradients, {each.tau_leave_one_out:.2f} with leave-one-out"
-                captions[i] += f", {taus}, permuted {each.permuted:.2g}, divergence {each.jsd:.2f} of {np.log(2):.2f}"
-            notes += _summary(made, self.eps)
+                frame[name] = frame["molecule"].map({i: getattr(a, name) for i, a in zip(fine, audits, strict=True)})
+            for i, audit in zip(fine, audits, strict=True):
+                taus = f"tau {audit.tau_gradient:.2f} with gradients, {audit.tau_leave_one_out:.2f} with leave-one-out"
+                captions[i] += f", {taus}, permuted {audit.permuted:.2g}, divergence {audit.jsd:.2f} of {np.log(2):.2f}"
+            notes += _summary(audits, self.eps)
         return Attribution("atom", frame, drawings, captions, tuple(notes), tuple(columns))
 
     def _audited(
         self, model: Any, path: FeaturePath, smiles: Sequence[str], columns: Sequence[int], own: Sequence[Tensor]
     ) -> list[Audit]:
         """The audit of each molecule."""
-        fitted, widths = path.fitted, [each.shape[1] for each in own]
+        fitted, widths = path.fitted, [values.shape[1] for values in own]
         number = fitted.outputs.targets[path.place].kind == "regression"
 
         def answers(weights: Tensor) -> Tensor:
@@ -122,13 +122,13 @@ class Attention(Explainer):
             return torch.stack([score.sigmoid(), (-score).sigmoid()], dim=1)
 
         x = {name: value.clone().requires_grad_() for name, value in path.x.items()}
-        with torch.enable_grad(), _weights(_readout(fitted), [each.detach() for each in own]):
+        with torch.enable_grad(), _weights(_readout(fitted), [values.detach() for values in own]):
             (slope,) = torch.autograd.grad(path.answers(x, torch.ones(1)).sum(), [x["atom"]])
         gradients = (slope * path.x["atom"]).sum(dim=1).abs().double().numpy()
         sizes = np.bincount(path.graph_of["atom"].numpy(), minlength=path.n)
         masks = {i: [(), *((a,) for a in range(n))] for i, n in enumerate(sizes)}
-        found = answers_without_atoms(model, smiles, masks, columns)
-        changes = np.concatenate([np.abs(each[0] - each[1:]) for each in found.values()])
+        outputs = answers_without_atoms(model, smiles, masks, columns)
+        changes = np.concatenate([np.abs(values[0] - values[1:]) for values in outputs.values()])
         return audit(answers, torch.cat([*own], dim=1), path.graph_of["atom"], gradients, changes, eps=self.eps)
 
 

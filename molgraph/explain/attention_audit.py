@@ -53,8 +53,8 @@ def divergence(a: Tensor, b: Tensor, graph_of: Tensor, n: int) -> Tensor:
         0.693147
     """
     middle = (a + b) / 2
-    each = (_entropy(middle) - (_entropy(a) + _entropy(b)) / 2).mean(dim=1)
-    return each.new_zeros(n).index_add(0, graph_of, each).clamp(min=0)
+    terms = (_entropy(middle) - (_entropy(a) + _entropy(b)) / 2).mean(dim=1)
+    return terms.new_zeros(n).index_add(0, graph_of, terms).clamp(min=0)
 
 
 def _entropy(a: Tensor) -> Tensor:
@@ -96,22 +96,22 @@ def audit(
         eps: the distance that an answer may have.
         seed: of the permutations and the starts.
     """
-    n, own = int(graph_of.max()) + 1 if len(graph_of) else 0, weights.detach()
+    n, attention = int(graph_of.max()) + 1 if len(graph_of) else 0, weights.detach()
     with torch.no_grad():
-        plain = answers(own)
+        plain = answers(attention)
     rng, graph = generator(seed, "attention"), graph_of.numpy()
     places = [np.flatnonzero(graph == i) for i in range(n)]
-    permuted = [distances(answers(own[_shuffled(places, rng)]).detach(), plain) for _ in range(PERMUTED)]
-    best, jsd, far = _farthest(answers, own, graph_of, plain, eps, rng)
-    mean, other = own.mean(dim=1).numpy(), best.mean(dim=1).numpy()
-    made = []
+    permuted = [distances(answers(attention[_shuffled(places, rng)]).detach(), plain) for _ in range(PERMUTED)]
+    best, jsd, far = _farthest(answers, attention, graph_of, plain, eps, rng)
+    mean, other = attention.mean(dim=1).numpy(), best.mean(dim=1).numpy()
+    audits = []
     for i, rows in enumerate(places):
         taus = [_tau(a[rows], b[rows]) for a, b in ((mean, gradients), (mean, changes), (gradients, changes))]
         top = rows[np.argsort(-mean[rows], kind="stable")[:TOP]]
         middle = float(torch.stack(permuted)[:, i].median())
         moved = float((mean[top] - other[top]).sum())
-        made.append(Audit(taus[0], taus[1], taus[2], middle, float(jsd[i]), float(far[i]), moved))
-    return made
+        audits.append(Audit(taus[0], taus[1], taus[2], middle, float(jsd[i]), float(far[i]), moved))
+    return audits
 
 
 def _shuffled(places: Sequence[np.ndarray], rng: np.random.Generator) -> Tensor:
@@ -135,13 +135,13 @@ def _farthest(
         adam = torch.optim.Adam([logits], RATE)
         for _ in range(STEPS):
             with torch.enable_grad():
-                made = softmax_by_graph(logits, graph_of, n)
-                spread, off = divergence(own, made, graph_of, n), distances(answers(made), plain)
+                candidate = softmax_by_graph(logits, graph_of, n)
+                spread, off = divergence(own, candidate, graph_of, n), distances(answers(candidate), plain)
                 loss = ((off - eps / 2).clamp(min=0) / eps - spread).sum()
                 (logits.grad,) = torch.autograd.grad(loss, [logits])
             better = (off <= eps) & (spread > jsd)
             rows = better[graph_of]
-            best[rows] = made.detach()[rows]
+            best[rows] = candidate.detach()[rows]
             jsd, far = torch.where(better, spread, jsd).detach(), torch.where(better, off, far).detach()
             adam.step()
     return best, jsd, far

@@ -49,6 +49,6 @@ class Clusters(Explainer):
         drawings, captions = [], []
         for i, (a, b) in enumerate(pairwise(ends)):
             drawings.append((i, {"groups": cluster[a:b].tolist(), "shares": value[a:b].tolist()}))
-            own = [f"{k}: {', '.join(map(str, np.flatnonzero(cluster[a:b] == k)))}" for k in np.unique(cluster[a:b])]
-            captions.append(f"{smiles[i]}, atoms by cluster {'; '.join(own)}" if own else "")
+            parts = [f"{k}: {', '.join(map(str, np.flatnonzero(cluster[a:b] == k)))}" for k in np.unique(cluster[a:b])]
+            captions.append(f"{smiles[i]}, atoms by cluster {'; '.join(parts)}" if parts else "")
         return Attribution("atom", frame, drawings, captions)

@@ -61,19 +61,19 @@ def contributions(fitted: FittedNetworks, batch: GraphBatch, target: int = 0) ->
     number = what.kind == "regression"
     scale, mean = (outputs.scale[target], outputs.mean[target]) if number else (1.0, 0.0)
     if network.reads_atoms:
-        each, base = network.head(h)[:, column].double().numpy(), 0.0
+        terms, base = network.head(h)[:, column].double().numpy(), 0.0
     else:
         layer, sizes = network.head.layers[0], batch["atom"].offsets.diff().double().numpy()
         readout: Any = network.encoder.readout
         norm = {Sum: 1.0, Mean: np.maximum(sizes, 1)}
         share = 1 / norm.get(type(readout), getattr(readout, "norm", 1.0))
         weight = np.broadcast_to(share, sizes.shape)[batch.graph_of("atom").numpy()]
-        each = weight * (h.double() @ layer.weight[column].double()).numpy()
+        terms = weight * (h.double() @ layer.weight[column].double()).numpy()
         base = float(layer.bias[column])
-    atoms, total = scale * each, scale * raw + mean
+    atoms, total = scale * terms, scale * raw + mean
     if outputs.references is not None:
-        own = outputs.references.total(_elements(fitted, batch))[:, target]
-        atoms, total = atoms + own, total + np.bincount(batch.graph_of("atom").numpy(), own, batch.n_graphs)
+        offsets = outputs.references.total(_elements(fitted, batch))[:, target]
+        atoms, total = atoms + offsets, total + np.bincount(batch.graph_of("atom").numpy(), offsets, batch.n_graphs)
     return Contributions(atoms, scale * base + mean, total, what.name if number else f"log-odds of {what.name}")
 
 
@@ -135,17 +135,17 @@ class ContributionsOfAtoms(Explainer):
     def explain(self, encoder: Any, batch: GraphBatch, smiles: Sequence[str]) -> Attribution:
         """The contributions, as ``contributions`` has them."""
         fitted = encoder.method.ready()
-        found = contributions(fitted, batch, target_place(encoder, self.target))
+        terms = contributions(fitted, batch, target_place(encoder, self.target))
         graph, ends = batch.graph_of("atom").numpy(), [*pairwise(batch["atom"].offsets.tolist())]
-        frame = pd.DataFrame({"molecule": graph, "value": found.atoms})
+        frame = pd.DataFrame({"molecule": graph, "value": terms.atoms})
         frame.insert(1, "atom", frame.groupby("molecule").cumcount())
         drawings, captions, gaps = [], [], [0.0]
         for i, (a, b) in enumerate(ends):
-            own = found.atoms[a:b]
-            drawings.append((i, signed_shares(own)))
-            words = f"{smiles[i]}: {found.unit} {found.total[i]:.3g} = {found.base:.3g} {own.sum():+.3g} of its atoms"
+            part = terms.atoms[a:b]
+            drawings.append((i, signed_shares(part)))
+            words = f"{smiles[i]}: {terms.unit} {terms.total[i]:.3g} = {terms.base:.3g} {part.sum():+.3g} of its atoms"
             captions.append(words if b > a else "")
-            gaps.append(abs(found.total[i] - found.base - own.sum()) if b > a else 0.0)
+            gaps.append(abs(terms.total[i] - terms.base - part.sum()) if b > a else 0.0)
         notes = ("blue (0) raises it, orange (1) lowers it", f"contributions and base sum to it within {max(gaps):.1g}")
         columns = (target_columns(encoder, self.target)[0],) * len(ends)
         return Attribution("atom", frame, drawings, captions, notes, columns)

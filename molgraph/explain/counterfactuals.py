@@ -73,7 +73,7 @@ def counterfactuals(
         ['matched pair', 'measured analogue']
     """
     model = model if isinstance(model, Model) else load_model(model)
-    place, texts = target_place(model, target), [smiles] if isinstance(smiles, str) else [str(each) for each in smiles]
+    place, texts = target_place(model, target), [smiles] if isinstance(smiles, str) else [str(item) for item in smiles]
     before = model.predict(texts)
     side = _Side(model.targets[place], target_columns(model, target), before, change)
     rows = []
@@ -100,38 +100,38 @@ class _Side:
 
     def value(self, prediction: Prediction) -> np.ndarray:
         """float64 [n]: the number, the probability of a binary class, or the number of the likeliest class."""
-        own = prediction.value[:, self.columns]
+        values = prediction.value[:, self.columns]
         if len(self.columns) == 1:
-            return np.asarray(own[:, 0])
-        known = np.isfinite(own).all(axis=1)
-        return np.where(known, np.nan_to_num(own).argmax(axis=1).astype(float), np.nan)
+            return np.asarray(values[:, 0])
+        known = np.isfinite(values).all(axis=1)
+        return np.where(known, np.nan_to_num(values).argmax(axis=1).astype(float), np.nan)
 
     def other(self, i: int, value: np.ndarray) -> np.ndarray:
         """bool [m]: which values are on the other side of molecule ``i``."""
         if self.numbers:
-            found = np.abs(value - self.own[i]) >= self.change[i]
+            mask = np.abs(value - self.own[i]) >= self.change[i]
         elif len(self.columns) == 1:
-            found = (value > 0.5) != (self.own[i] > 0.5)
+            mask = (value > 0.5) != (self.own[i] > 0.5)
         else:
-            found = value != self.own[i]
-        return np.asarray(found & np.isfinite(value))
+            mask = value != self.own[i]
+        return np.asarray(mask & np.isfinite(value))
 
 
 def _pairs(model: Model, text: str, i: int, side: _Side, n: int) -> Iterator[tuple[object, ...]]:
-    made = [*exchanges(text, groups_of(_known(model)))][:TRIED]
-    if not made:
+    swaps = [*exchanges(text, groups_of(_known(model)))][:TRIED]
+    if not swaps:
         return
-    prediction = model.predict([each.smiles for each in made])
+    prediction = model.predict([swap.smiles for swap in swaps])
     value = side.value(prediction)
     fit = side.other(i, value)
     if "domain" in prediction.extra:
         fit &= prediction.extra["domain"] != "outside"
-    similarity, used = _similarity(text, [each.smiles for each in made]), set[str]()
-    for j in sorted(np.flatnonzero(fit).tolist(), key=lambda j: (-similarity[j], made[j].smiles)):
-        if len(used) < n and made[j].cut.context not in used:
-            used.add(made[j].cut.context)
-            words = f"{made[j].cut.group}>>{made[j].group}"
-            yield PAIR, "", made[j].smiles, words, similarity[j], side.own[i], value[j], np.nan, made[j].atoms
+    similarity, used = _similarity(text, [swap.smiles for swap in swaps]), set[str]()
+    for j in sorted(np.flatnonzero(fit).tolist(), key=lambda j: (-similarity[j], swaps[j].smiles)):
+        if len(used) < n and swaps[j].cut.context not in used:
+            used.add(swaps[j].cut.context)
+            words = f"{swaps[j].cut.group}>>{swaps[j].group}"
+            yield PAIR, "", swaps[j].smiles, words, similarity[j], side.own[i], value[j], np.nan, swaps[j].atoms
 
 
 def _analogues(model: Model, text: str, i: int, side: _Side, n: int, place: int) -> Iterator[tuple[object, ...]]:
@@ -145,16 +145,16 @@ def _analogues(model: Model, text: str, i: int, side: _Side, n: int, place: int)
     if not len(first):
         return
     near, value = np.sort(-similarity)[:n] * -1, side.value(model.predict([str(known.smiles[row]) for row in first]))
-    for row, alike, own in zip(first, near, value, strict=True):
+    for row, alike, score in zip(first, near, value, strict=True):
         names = str(known.ids[row]), str(known.smiles[row])
-        yield ANALOGUE, *names, "", float(alike), side.own[i], own, known.y[row, place], ()
+        yield ANALOGUE, *names, "", float(alike), side.own[i], score, known.y[row, place], ()
 
 
 @lru_cache(maxsize=4)
 def groups_of(smiles: tuple[str, ...]) -> tuple[str, ...]:
     """The 80 groups that stand most often at single bonds of molecules, the most frequent first."""
-    found = Counter(cut.group for own in cuts(smiles) for cut in own)
-    return tuple(group for group, _ in sorted(found.items(), key=lambda each: (-each[1], each[0]))[:GROUPS])
+    counts = Counter(cut.group for parts in cuts(smiles) for cut in parts)
+    return tuple(group for group, _ in sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:GROUPS])
 
 
 def _known(model: Model) -> tuple[str, ...]:
@@ -165,14 +165,14 @@ def _known(model: Model) -> tuple[str, ...]:
 
 
 def _similarity(text: str, others: Sequence[str]) -> list[float]:
-    return [float(each) for each in tanimoto(morgan([text]).x, morgan(others).x)[0]]
+    return [float(value) for value in tanimoto(morgan([text]).x, morgan(others).x)[0]]
 
 
 def with_counterfactuals(
     found: Explanation, model: Model, n: int, ids: Sequence[str] = (), *, change: float | None = None
 ) -> Explanation:
     """The explanation with counterfactuals of its molecules, each drawn with the new group marked."""
-    fine = [i for i, why in enumerate(found.reasons) if not why]
+    fine = [i for i, reason in enumerate(found.reasons) if not reason]
     frame = counterfactuals(model, [found.smiles[i] for i in fine], n, change=change)
     frame["molecule"] = [fine[i] for i in frame["molecule"]]
     svgs, captions = [], []

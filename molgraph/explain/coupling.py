@@ -92,9 +92,9 @@ def fit_elements(fitted: FittedNetworks, library: str, molecules: int) -> Elemen
     for start in range(0, len(texts) * COPIES, BATCH):
         batch = collate(store, np.arange(start, min(start + BATCH, len(texts) * COPIES)) % len(texts))
         rows = chosen_rows(batch["atom"].offsets.numpy(), RATE, rng)
-        own = batch["atom"]
-        assert own.table is not None
-        labels.append(element_places(own.table[own.code[rows]]).numpy())
+        atoms = batch["atom"]
+        assert atoms.table is not None
+        labels.append(element_places(atoms.table[atoms.code[rows]]).numpy())
         states.append(atom_states(fitted, hidden(batch, "atom", rows))[rows])
     x, y = torch.cat(states).double().numpy(), np.concatenate(labels)
     if len({*y.tolist()}) < 2:
@@ -117,7 +117,7 @@ def store_of(fitted: FittedNetworks, smiles: Sequence[str]) -> GraphStore:
 @torch.no_grad()
 def atom_states(fitted: FittedNetworks, batch: GraphBatch) -> Tensor:
     """float [atoms, d]: the last state of each atom."""
-    (h,) = (each.h for each in fitted.network.encoder(batch, rows=True).rows if each.level == "atom")
+    (h,) = (entry.h for entry in fitted.network.encoder(batch, rows=True).rows if entry.level == "atom")
     return h
 
 
@@ -138,25 +138,25 @@ class Positions:
         self.n, self.own = mol.GetNumAtoms(), [atom.GetAtomicNum() for atom in mol.GetAtoms()]
         self.tokens: list[list[int]] = []  # of each atom: its own element first
         rows, texts, places = [], [], []
-        for i, own in enumerate(self.own):
-            tried = {e: swap_element(mol, i, e) for e in ELEMENTS if e != own}
-            self.tokens.append([own, *(e for e, made in tried.items() if made is not None)])
-            for made in filter(None, tried.values()):
-                texts.append(made.smiles)
-                places.append(made.atom)
+        for i, element in enumerate(self.own):
+            tried = {e: swap_element(mol, i, e) for e in ELEMENTS if e != element}
+            self.tokens.append([element, *(e for e, variant in tried.items() if variant is not None)])
+            for variant in filter(None, tried.values()):
+                texts.append(variant.smiles)
+                places.append(variant.atom)
         if texts:
             others = collate(store_of(fitted, texts), np.arange(len(texts)))["atom"]
             assert others.table is not None
             at = others.offsets[:-1] + torch.tensor(places)
             rows = [others.table[others.code[at]]]
         self.table = torch.cat([single.table, *rows, torch.zeros_like(single.table[:1])])
-        starts = np.cumsum([len(single.table), *(len(each) - 1 for each in self.tokens)])
+        starts = np.cumsum([len(single.table), *(len(choices) - 1 for choices in self.tokens)])
         #: of each atom the rows of the table with its elements
         self.rows = [[int(single.code[i]), *range(starts[i], starts[i + 1])] for i in range(self.n)]
 
     def probabilities(self, changes: Sequence[Mapping[int, int]], asked: Sequence[int]) -> np.ndarray:
         """float64 [k, elements]: of an atom of each of k copies, in which atoms have other rows; -1 is the mask."""
-        found = []
+        pieces = []
         for start in range(0, len(changes), BATCH):
             part = changes[start : start + BATCH]
             batch = collate(self.store, np.zeros(len(part), dtype=np.int64))
@@ -166,8 +166,8 @@ class Positions:
                     code[k * self.n + atom] = row % len(self.table)
             h = atom_states(self.fitted, batch.with_level("atom", table=self.table, code=code))
             at = torch.arange(len(part)) * self.n + torch.tensor(asked[start : start + BATCH])
-            found.append(self.elements.probabilities(h[at]))
-        return np.concatenate(found)
+            pieces.append(self.elements.probabilities(h[at]))
+        return np.concatenate(pieces)
 
     def couplings(self, uniform: bool = False) -> pd.DataFrame:
         """A row for each ordered pair of atoms: ``value`` and ``mutual``, in nats."""
@@ -179,14 +179,14 @@ class Positions:
         p = self.probabilities([{i: row, j: -1} for i, j, row in asked], [j for _, j, _ in asked])
         rows, start = [], 0
         for i in range(self.n):
-            for j in (each for each in range(self.n) if each != i):
+            for j in (other for other in range(self.n) if other != i):
                 k = len(self.tokens[i])
                 share = q[min(i, j), max(i, j)][int(i > j)]
-                own = np.array(
+                weights = np.array(
                     [share[self.elements.place[e]] if e in self.elements.place else FLOOR for e in self.tokens[i]]
                 )
-                own = own / own.sum()
-                kl, mean = influence(own, p[start : start + k], np.full(k, 1 / k) if uniform else None)
+                weights = weights / weights.sum()
+                kl, mean = influence(weights, p[start : start + k], np.full(k, 1 / k) if uniform else None)
                 rows.append((i, j, kl[0], mean))
                 start += k
         return pd.DataFrame(rows, columns=["atom", "other", "value", "mutual"])
@@ -263,12 +263,12 @@ class Coupling(Explainer):
             captions.append(f"{smiles[i]}: more than {MOST} atoms" if n > MOST else "")
             if not 2 <= n <= MOST:
                 continue
-            found = Positions(fitted, elements, smiles[i]).couplings(self.weights == "uniform")
-            total = found.groupby("atom")["value"].sum().to_numpy()
+            frame = Positions(fitted, elements, smiles[i]).couplings(self.weights == "uniform")
+            total = frame.groupby("atom")["value"].sum().to_numpy()
             drawings[-1] = (i, {"groups": [0] * n, "shares": (total / max(total.max(), FLOOR)).tolist()})
-            top = found.loc[found["mutual"].idxmax()]
+            top = frame.loc[frame["mutual"].idxmax()]
             captions[-1] = f"{smiles[i]}: most between atoms {top.atom:.0f} and {top.other:.0f}, {top.mutual:.3g} nats"
-            frames.append(found.assign(molecule=i))
+            frames.append(frame.assign(molecule=i))
         columns = ["molecule", "atom", "other", "value", "mutual"]
         values = pd.concat(frames, ignore_index=True)[columns] if frames else pd.DataFrame(columns=columns, dtype=float)
         notes = (

@@ -38,8 +38,8 @@ def summary(curves: Mapping[int, Deletion]) -> str:
     """The sentence on the faithfulness of all molecules; empty where none was measured."""
     if not curves:
         return ""
-    gain = np.mean([each.random - each.area for each in curves.values()])
-    beats = np.mean([each.beats for each in curves.values()])
+    gain = np.mean([curve.random - curve.area for curve in curves.values()])
+    beats = np.mean([curve.beats for curve in curves.values()])
     return (
         f"faithfulness: where the atoms that raise the answer most are deleted first, its mean on the way is "
         f"{gain:.3g} lower than in random orders, and lower than {beats:.0%} of these (chance: 50%)"
@@ -60,36 +60,36 @@ def deletion_curves(model: Model, smiles: Sequence[str], made: Attribution, *, s
         made: its values say which atoms, and its ``columns`` which output.
         seed: of the random orders.
     """
-    scores = {i: each for i, each in atom_scores(made).items() if len(each) > 1}
+    scores = {i: score for i, score in atom_scores(made).items() if len(score) > 1}
     orders = {}
-    for i, own in scores.items():
+    for i, values in scores.items():
         rng = generator(seed, "deletion", i)
-        orders[i] = [np.argsort(-own, kind="stable"), *(rng.permutation(len(own)) for _ in range(RANDOM))]
-    masks = {i: [_first(order, k) for order in own for k in _steps(len(order))] for i, own in orders.items()}
-    found = {}
+        orders[i] = [np.argsort(-values, kind="stable"), *(rng.permutation(len(values)) for _ in range(RANDOM))]
+    masks = {i: [_first(order, k) for order in values for k in _steps(len(order))] for i, values in orders.items()}
+    results = {}
     for i, answers in answers_without_atoms(model, smiles, masks, made.columns).items():
         curves = pd.DataFrame(answers.reshape(1 + RANDOM, -1)).ffill(axis=1).to_numpy()
         area = np.trapezoid(curves, axis=1) / (curves.shape[1] - 1)
         if np.isfinite(area).all():
             ties = np.isclose(area[1:], area[0], rtol=1e-9, atol=1e-12)
             beats = np.where(ties, 0.5, area[1:] > area[0]).mean()
-            found[i] = Deletion(float(area[0]), float(area[1:].mean()), float(beats))
-    return found
+            results[i] = Deletion(float(area[0]), float(area[1:].mean()), float(beats))
+    return results
 
 
 def atom_scores(made: Attribution) -> dict[int, np.ndarray]:
     """What each atom adds to the answer: the values of atoms, or its part of the ``change`` of its fragment."""
-    found = {}
+    scores = {}
     for molecule, rows in made.values.groupby("molecule"):
         if made.level == "atom":
-            found[int(molecule)] = rows.sort_values("atom")["value"].to_numpy(dtype=np.float64)
+            scores[int(molecule)] = rows.sort_values("atom")["value"].to_numpy(dtype=np.float64)
         elif {"atoms", "change"} <= {*rows}:
             parts = [[int(a) for a in str(text).split()] for text in rows["atoms"]]
-            own = np.zeros(1 + max(max(atoms) for atoms in parts))
+            values = np.zeros(1 + max(max(atoms) for atoms in parts))
             for atoms, change in zip(parts, rows["change"].fillna(0.0), strict=True):
-                own[atoms] = change / len(atoms)
-            found[int(molecule)] = own
-    return found
+                values[atoms] = change / len(atoms)
+            scores[int(molecule)] = values
+    return scores
 
 
 def _steps(n: int) -> list[int]:

@@ -134,25 +134,25 @@ def explain(
         texts, batch, reasons = read_molecules(loaded, smiles)
         try:
             with torch.no_grad():
-                made = explainer.explain(read, batch, texts)
+                result = explainer.explain(read, batch, texts)
             break
         except UnsupportedError:  # such as a target of several classes, which a sum over atoms is none of
             if by or text == suited(loaded)[-1]:
                 raise
-    if made.columns:
-        known = {*made.values["molecule"]}
-        reasons = tuple(why or "it has no prediction" * (i not in known) for i, why in enumerate(reasons))
-    curves = deletion_curves(loaded, texts, made) if made.columns and faithfulness else {}
-    svgs = tuple(draw_molecule(texts[i], width=WIDTH, height=HEIGHT, **how) for i, how in made.drawings)
+    if result.columns:
+        known = {*result.values["molecule"]}
+        reasons = tuple(reason or "it has no prediction" * (i not in known) for i, reason in enumerate(reasons))
+    curves = deletion_curves(loaded, texts, result) if result.columns and faithfulness else {}
+    svgs = tuple(draw_molecule(texts[i], width=WIDTH, height=HEIGHT, **how) for i, how in result.drawings)
     captions = tuple(
         (text or ": ".join(filter(None, (texts[i], reasons[i])))) + (f"; {curves[i]}" if i in curves else "")
-        for (i, _), text in zip(made.drawings, made.captions, strict=True)
+        for (i, _), text in zip(result.drawings, result.captions, strict=True)
     )
-    frame = pd.DataFrame([(i, *each) for i, each in curves.items()], columns=MEASURES)
-    values = made.values.merge(frame, on="molecule", how="left") if curves else made.values
-    notes = (*made.notes, *filter(None, [summary(curves)]))
+    frame = pd.DataFrame([(i, *curve) for i, curve in curves.items()], columns=MEASURES)
+    values = result.values.merge(frame, on="molecule", how="left") if curves else result.values
+    notes = (*result.notes, *filter(None, [summary(curves)]))
     return Explanation(
-        read_part(text, "explainer").name, texts, reasons, made.level, values, svgs, captions, notes, frame
+        read_part(text, "explainer").name, texts, reasons, result.level, values, svgs, captions, notes, frame
     )
 
 
@@ -163,13 +163,13 @@ def suited(model: Model) -> list[str]:
         UnsupportedError: none does, as the model predicts nothing.
     """
     ranked = sorted((get("explainer", name).rank, name) for name in names("explainer"))
-    found = [
-        name for rank, name in ranked if rank and (own := make_part("explainer", name)).can_read(_read_by(model, own))
+    explainers = [
+        name for rank, name in ranked if rank and (part := make_part("explainer", name)).can_read(_read_by(model, part))
     ]
-    if not found:
+    if not explainers:
         hint = "name one that reads what it holds: --by NAME; molgraph models --kind explainer lists them"
         raise UnsupportedError(f"a {model.kind} predicts nothing that could be explained", hint=hint)
-    return found
+    return explainers
 
 
 def _read_by(model: Model, explainer: Explainer) -> Any:
@@ -193,9 +193,9 @@ def read_molecules(model: Model, smiles: str | Sequence[str]) -> tuple[tuple[str
     method = model.method
     if model.columns_read != [("molecule", model.columns_read[0][1])]:
         raise UnsupportedError("this model does not read one molecule a row, which drawing asks for")
-    given = [str(each or "") for each in ([smiles] if isinstance(smiles, str) else smiles)]
+    raw = [str(value or "") for value in ([smiles] if isinstance(smiles, str) else smiles)]
     # a row without a molecule has no graph; one that cannot be read has an empty one, as the last row here
-    table = standardise(model.read([text.strip() or "none" for text in (*given, "")]), model.standardiser)
+    table = standardise(model.read([text.strip() or "none" for text in (*raw, "")]), model.standardiser)
     graphs = input_graphs(table, method.graph_inputs()) if isinstance(method, GraphMethod) else ()
     if not isinstance(method, GraphMethod) or "atom" not in graphs[0].store.levels:
         ok = [
@@ -203,7 +203,7 @@ def read_molecules(model: Model, smiles: str | Sequence[str]) -> tuple[tuple[str
             for text, fine in zip(table.smiles, table.ok, strict=True)
         ]
         reasons = tuple("" if fine else "cannot be read" for fine in ok[:-1])
-        texts = tuple(own if fine else text for own, text, fine in zip(table.smiles, given, ok, strict=False))
+        texts = tuple(standard if fine else text for standard, text, fine in zip(table.smiles, raw, ok, strict=False))
         return texts, GraphBatch(0, {}), reasons
     *rows, empty = graph_of_rows(graphs)[:, 0].tolist()
     encoder = method.ready().network.encoder
@@ -211,6 +211,6 @@ def read_molecules(model: Model, smiles: str | Sequence[str]) -> tuple[tuple[str
     drawn = [empty if graph < 0 or graph in large else graph for graph in rows]  # below 0: the standardiser refused it
     batch = collate(graphs[0].store, np.array(drawn, dtype=np.int64))
     sizes = batch["atom"].offsets.diff().tolist()
-    texts = tuple(own if n else text for own, text, n in zip(table.smiles, given, sizes, strict=False))
+    texts = tuple(standard if n else text for standard, text, n in zip(table.smiles, raw, sizes, strict=False))
     reasons = tuple("" if n else large.get(g, "cannot be read") for g, n in zip(rows, sizes, strict=True))
     return texts, batch, reasons

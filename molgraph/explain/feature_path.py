@@ -42,8 +42,8 @@ class FeaturePath:
         self.x: dict[str, Tensor] = {name: one.features(name) for name in self.levels}
         self.graph_of = {name: one.graph_of(name) for name in self.levels}
         self.ends = (one.source, one.target) if "bond" in self.levels else None
-        given = for_model(make_table([*smiles]), fitted.descriptors.names)
-        extra = fitted.descriptors.apply(given.features, given.feature_names)
+        table = for_model(make_table([*smiles]), fitted.descriptors.names)
+        extra = fitted.descriptors.apply(table.features, table.feature_names)
         self.extra = None if extra is None else torch.from_numpy(np.nan_to_num(extra))
 
     def answers(self, x: Mapping[str, Tensor], shares: Tensor) -> Tensor:
@@ -69,14 +69,14 @@ class FeaturePath:
         shares = torch.tensor((at + 1) / 2, dtype=torch.float32)
         by = torch.tensor(weights / 2, dtype=torch.float32) / shares  # d/dx is ``share`` times d/d(share x)
         asked = [x[name] if x[name].requires_grad else x[name].detach().requires_grad_() for name in self.levels]
-        own = dict(zip(self.levels, asked, strict=True))
+        leaves = dict(zip(self.levels, asked, strict=True))
         slopes = {name: torch.zeros_like(x[name]) for name in self.levels}
-        for part in torch.arange(points).split(max(1, ROWS // max(len(own["atom"]), 1))):
-            total = (by[part, None] * self.answers(own, shares[part])).sum()
-            found = torch.autograd.grad(total, asked, create_graph=twice, allow_unused=True)
-            for name, slope in zip(self.levels, found, strict=True):
+        for part in torch.arange(points).split(max(1, ROWS // max(len(leaves["atom"]), 1))):
+            total = (by[part, None] * self.answers(leaves, shares[part])).sum()
+            grads = torch.autograd.grad(total, asked, create_graph=twice, allow_unused=True)
+            for name, slope in zip(self.levels, grads, strict=True):
                 slopes[name] = slopes[name] if slope is None else slopes[name] + slope
-        return {name: ((own if times is None else times)[name] * slopes[name]).sum(1) for name in self.levels}
+        return {name: ((leaves if times is None else times)[name] * slopes[name]).sum(1) for name in self.levels}
 
     def of_atoms(self, values: Mapping[str, Tensor]) -> Tensor:
         """float [atoms]: an atom's own value, and half of that of each directed bond at it."""
@@ -113,20 +113,20 @@ def integrate(
     fitted: FittedNetworks, smiles: Sequence[str], columns: Sequence[int], place: int, tolerance: float
 ) -> list[Integrated]:
     """Integrated gradients of molecules; more points where a sum is off by more than ``tolerance * sum |values|``."""
-    found: dict[int, Integrated] = {}
+    results: dict[int, Integrated] = {}
     for points in POINTS:
-        left = [i for i in range(len(smiles)) if i not in found or not _close(found[i], tolerance)]
+        left = [i for i in range(len(smiles)) if i not in results or not _close(results[i], tolerance)]
         for part in _parts(smiles, left, points):
             path = FeaturePath(fitted, [smiles[i] for i in part], [columns[i] for i in part], place)
             with torch.enable_grad():
                 values = path.values(path.x, points)
             with torch.no_grad():
                 answer, base = path.answers(path.x, torch.tensor([1.0, 0.0])).double().tolist()
-            atoms, own = path.of_atoms(values).detach().double().numpy(), values["atom"].detach().double().numpy()
+            atoms, nodes = path.of_atoms(values).detach().double().numpy(), values["atom"].detach().double().numpy()
             for k, i in enumerate(part):
                 here = (path.graph_of["atom"] == k).numpy()
-                found[i] = Integrated(atoms[here], (atoms - own)[here], answer[k], base[k], points)
-    return [found[i] for i in range(len(smiles))]
+                results[i] = Integrated(atoms[here], (atoms - nodes)[here], answer[k], base[k], points)
+    return [results[i] for i in range(len(smiles))]
 
 
 def _close(found: Integrated, tolerance: float) -> bool:

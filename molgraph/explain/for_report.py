@@ -43,17 +43,17 @@ def explained_rows(model: Model, table: Table, prediction: Prediction) -> dict[s
         if not picked or suited(model)[0] not in QUICK:
             return None
         rows = [*picked]
-        found = explain(model, [str(table.smiles[row]) for row in rows])
+        explanation = explain(model, [str(table.smiles[row]) for row in rows])
     except MolgraphError:  # such as a model of pairs, or a target that is no sum over atoms
         return None
-    if len(found.svgs) != len(rows):
+    if len(explanation.svgs) != len(rows):
         return None
-    faithful = found.faithfulness.set_index("molecule")
+    faithful = explanation.faithfulness.set_index("molecule")
     molecules = []
-    for i, (row, svg) in enumerate(zip(rows, found.svgs, strict=True)):
+    for i, (row, svg) in enumerate(zip(rows, explanation.svgs, strict=True)):
         lines = [("predicted", f"{value[row]:.3g}"), ("measured", f"{y[row]:.3g}")]
         if i in faithful.index:
             ends = faithful.loc[i, ["deletion_area", "random_area"]]
             lines.append(("deletion area (random)", f"{ends.iloc[0]:.2f} ({ends.iloc[1]:.2f})"))
         molecules.append({"id": table.ids[row], "picture": Markup(svg), "lines": [("why", picked[row]), *lines]})
-    return {"by": found.by, "target": target.name, "notes": found.notes, "molecules": molecules}
+    return {"by": explanation.by, "target": target.name, "notes": explanation.notes, "molecules": molecules}

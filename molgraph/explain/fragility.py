@@ -91,33 +91,33 @@ def fragility(
 def _map(path: FeaturePath, x: Mapping[str, Tensor], beta: float, inside: float, *, twice: bool = False) -> Tensor:
     """float [atoms]: the map, with softplus of beta ``inside`` where its gradient is asked for."""
     with smoothed(inside if twice else beta):
-        found = path.of_atoms(path.values(x, POINTS, twice=twice, times=path.x))
-    return found if twice else found.detach()
+        atoms = path.of_atoms(path.values(x, POINTS, twice=twice, times=path.x))
+    return atoms if twice else atoms.detach()
 
 
 def _reversed(path: FeaturePath, values: Tensor) -> Tensor:
     """The values of each molecule given to its atoms in reverse order of rank."""
-    made = values.clone()
+    output = values.clone()
     for i in range(path.n):
         here = torch.nonzero(path.graph_of["atom"] == i)[:, 0]
         order = here[values[here].argsort()]
-        made[order] = values[order.flip(0)]
-    return made
+        output[order] = values[order.flip(0)]
+    return output
 
 
 def _moved(path: FeaturePath, before: Tensor, after: Tensor) -> np.ndarray:
     """float64 [n]: 1 less the rank correlation of each molecule's values."""
-    graph, found = path.graph_of["atom"].numpy(), np.full(path.n, np.nan)
+    graph, shifts = path.graph_of["atom"].numpy(), np.full(path.n, np.nan)
     for i in range(path.n):
         a, b = before.numpy()[graph == i], after.numpy()[graph == i]
         if len(a) > 2 and np.ptp(a) > 0 and np.ptp(b) > 0:
-            found[i] = 1 - spearmanr(a, b).statistic
-    return found
+            shifts[i] = 1 - spearmanr(a, b).statistic
+    return shifts
 
 
 def _slopes(path: FeaturePath, total: Tensor, x: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    found = torch.autograd.grad(total, [x[name] for name in path.levels], allow_unused=True)
-    pairs = zip(path.levels, found, strict=True)
+    grads = torch.autograd.grad(total, [x[name] for name in path.levels], allow_unused=True)
+    pairs = zip(path.levels, grads, strict=True)
     return {name: torch.zeros_like(x[name]) if slope is None else slope for name, slope in pairs}
 
 

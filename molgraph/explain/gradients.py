@@ -93,33 +93,33 @@ class Gradients(Explainer):
         columns = explained_columns(encoder, encoder.predict([*smiles]).value, self.target)
         asked = fitted, [smiles[i] for i in fine], [columns[i] for i in fine], place
         with smoothed(self.smooth):
-            made = integrate(*asked, self.tolerance)
-        found = dict(zip(fine, made, strict=True))
+            results = integrate(*asked, self.tolerance)
+        by_id = dict(zip(fine, results, strict=True))
         frame = pd.DataFrame({"molecule": batch.graph_of("atom").numpy()})
         frame["atom"] = frame.groupby("molecule").cumcount()
         for name in ("atoms", "bonds"):
-            parts = [getattr(each, name) for each in made]
+            parts = [getattr(result, name) for result in results]
             frame["value" if name == "atoms" else name] = np.concatenate([np.zeros(0), *parts])
-        frame["gap"] = frame["molecule"].map({i: each.gap for i, each in found.items()}).astype(float)
+        frame["gap"] = frame["molecule"].map({i: result.gap for i, result in by_id.items()}).astype(float)
         unit, drawings, captions = unit_of(encoder, place), [], []
         for i, text in enumerate(smiles):
-            own = found[i].atoms if i in found else np.zeros(0)
-            drawings.append((i, signed_shares(own)))
+            part = by_id[i].atoms if i in by_id else np.zeros(0)
+            drawings.append((i, signed_shares(part)))
             words = ""
-            if i in found:
-                words = f"{text}: {unit} {found[i].answer:.3g} = {found[i].base:.3g} {own.sum():+.3g} of its features"
+            if i in by_id:
+                words = f"{text}: {unit} {by_id[i].answer:.3g} = {by_id[i].base:.3g} {part.sum():+.3g} of its features"
             captions.append(words)
-        gap = max((each.gap for each in made), default=0.0)
+        gap = max((result.gap for result in results), default=0.0)
         notes = [
             "blue (0) raises it, orange (1) lowers it",
             f"values sum to the answer less that for zero features within {gap:.1g}",
         ]
         if self.fragility:
-            moved = {i: each.moved for i, each in zip(fine, self._attacked(asked), strict=True)}
+            moved = {i: result.moved for i, result in zip(fine, self._attacked(asked), strict=True)}
             frame["fragility"] = frame["molecule"].map(moved).astype(float)
-            for i, each in moved.items():
-                captions[i] += f", fragility {each:.2f}" if np.isfinite(each) else ""
-            some = [each for each in moved.values() if np.isfinite(each)]
+            for i, result in moved.items():
+                captions[i] += f", fragility {result:.2f}" if np.isfinite(result) else ""
+            some = [result for result in moved.values() if np.isfinite(result)]
             words = f"where {SIZE:.0%} of the features moves and the prediction less than {KEPT} deviations or log-odds"
             notes.append(f"fragility (1 - rank correlation of the gradients) {np.mean(some or [np.nan]):.2f} {words}")
         if self.smooth:
@@ -129,8 +129,8 @@ class Gradients(Explainer):
     def _attacked(self, asked: tuple[Any, ...]) -> list[Fragility]:
         """The fragility of each molecule, a few at a time."""
         fitted, texts, columns, place = asked
-        found: list[Fragility] = []
+        fragilities: list[Fragility] = []
         for a in range(0, len(texts), TOGETHER):
             part = fitted, texts[a : a + TOGETHER], columns[a : a + TOGETHER], place
-            found += fragility(*part, beta=self.smooth, size=SIZE)
-        return found
+            fragilities += fragility(*part, beta=self.smooth, size=SIZE)
+        return fragilities

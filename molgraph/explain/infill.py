@@ -97,16 +97,16 @@ class Evidence:
             raw = fitted.network.head.values(torch.from_numpy(answers_without(fitted, self.smiles, atoms)))[0]
             self._known |= zip(new, as_score(self.model, fitted.outputs.values(raw.numpy()), self.column), strict=True)
         elif new:
-            made = [self.filled(mask, self.draws) for mask in new.values()]
-            texts = sorted({text for own in made for text in own if text})
+            fillings = [self.filled(mask, self.draws) for mask in new.values()]
+            texts = sorted({text for filling in fillings for text in filling if text})
             value = (
                 dict(zip(texts, as_score(self.model, self.model.predict(texts).value, self.column), strict=True))
                 if texts
                 else {}
             )
-            for key, own in zip(new, made, strict=True):
-                found = np.array([value[text] for text in own if text])
-                self._known[key] = float(np.nanmean(found)) if np.isfinite(found).any() else float("nan")
+            for key, filling in zip(new, fillings, strict=True):
+                scores = np.array([value[text] for text in filling if text])
+                self._known[key] = float(np.nanmean(scores)) if np.isfinite(scores).any() else float("nan")
         return np.array([self._known[key] for key in keys])
 
     def background(self) -> tuple[float, float]:
@@ -115,12 +115,12 @@ class Evidence:
         if self.fill != "library":
             return float(self.values(every[None])[0]), 0.0
         texts = [text for text in self.filled(every, BASE) if text]
-        found = as_score(self.model, self.model.predict(texts).value, self.column) if texts else np.full(1, np.nan)
-        found = found[np.isfinite(found)]
-        return (float(found.mean()), float(found.std())) if len(found) else (float("nan"), 0.0)
+        scores = as_score(self.model, self.model.predict(texts).value, self.column) if texts else np.full(1, np.nan)
+        scores = scores[np.isfinite(scores)]
+        return (float(scores.mean()), float(scores.std())) if len(scores) else (float("nan"), 0.0)
 
     def _atoms(self, mask: np.ndarray) -> list[int]:
-        return [i for own, gone in zip(self.pieces.atoms, mask, strict=True) if gone for i in own]
+        return [i for piece, gone in zip(self.pieces.atoms, mask, strict=True) if gone for i in piece]
 
 
 def find_regions(evidence: Evidence, size: float, *, exact: int = EXACT, seed: int = 0) -> Regions:
@@ -139,8 +139,8 @@ def find_regions(evidence: Evidence, size: float, *, exact: int = EXACT, seed: i
         return Regions(np.zeros(n), nothing, nothing, np.zeros(n), 1.0, 0.0, gap)
 
     def left(masks: np.ndarray) -> np.ndarray:
-        found = np.where(masks.all(1), 0.0, (evidence.values(masks) - base) / gap)
-        return np.asarray(found.clip(0, 1))
+        effects = np.where(masks.all(1), 0.0, (evidence.values(masks) - base) / gap)
+        return np.asarray(effects.clip(0, 1))
 
     def deletion(masks: np.ndarray) -> np.ndarray:
         return left(masks) + size * masks @ share
@@ -251,17 +251,17 @@ class Infill(Explainer):
                 continue
             plain, order = canonical(mol)
             evidence = Evidence(model, plain, self.fill, library, chosen[i], self.draws)
-            found = find_regions(evidence, self.size)
+            areas = find_regions(evidence, self.size)
             marked: list[int] = []
-            for k, own in enumerate(evidence.pieces.atoms):
-                atoms = sorted(order[a] for a in own)
-                marked += atoms if found.deletion[k] else []
+            for k, piece in enumerate(evidence.pieces.atoms):
+                atoms = sorted(order[a] for a in piece)
+                marked += atoms if areas.deletion[k] else []
                 name = name_of(mol, atoms)
-                row = (i, atoms[0], found.drop[k], name, found.alone[k], found.alone[k] * found.gap, found.deletion[k])
-                rows.append((*row, found.sufficient[k], " ".join(map(str, atoms))))
+                row = (i, atoms[0], areas.drop[k], name, areas.alone[k], areas.alone[k] * areas.gap, areas.deletion[k])
+                rows.append((*row, areas.sufficient[k], " ".join(map(str, atoms))))
             drawings.append((i, {"atoms": marked}))
             names = ", ".join(row[3] for row in rows if row[0] == i and row[6])
-            words = f"without {names} {found.left:.0%} of the evidence is left" if names else "no evidence to lose"
+            words = f"without {names} {areas.left:.0%} of the evidence is left" if names else "no evidence to lose"
             captions.append(f"{text}: {words}")
         head = ["molecule", "atom", "value", "fragment", "alone", "change", "deletion", "sufficient", "atoms"]
         notes = ("marked: the smallest region that the prediction falls without; chosen for the model, not for nature",)

@@ -96,24 +96,24 @@ def answers_without_atoms(
         float64 [deletions] for each; NaN where no molecule is left.
     """
     if reads_atom_features(model):
-        fitted, made = model.method.ready(), {}  # type: ignore[attr-defined]
-        for i, own in masks.items():
-            distinct = [*dict.fromkeys(map(tuple, own))]
+        fitted, answers = model.method.ready(), {}  # type: ignore[attr-defined]
+        for i, group in masks.items():
+            distinct = [*dict.fromkeys(map(tuple, group))]
             raw = torch.from_numpy(answers_without(fitted, smiles[i], distinct))
             score = network_score(fitted, raw, torch.full((len(raw),), columns[i]), place_of(model, columns[i]))
             known = dict(zip(distinct, score.tolist(), strict=True))
-            made[i] = np.array([known[tuple(mask)] for mask in own])
-        return made
-    texts = {i: {tuple(mask): delete_atoms(smiles[i], mask) for mask in own} for i, own in masks.items()}
-    every = sorted({text for own in texts.values() for text in own.values() if text})
+            answers[i] = np.array([known[tuple(mask)] for mask in group])
+        return answers
+    texts = {i: {tuple(mask): delete_atoms(smiles[i], mask) for mask in group} for i, group in masks.items()}
+    every = sorted({text for group in texts.values() for text in group.values() if text})
     value = model.check_predicts().predict(make_table(every)).value if every else np.zeros((0, 1))
     place = {text: k for k, text in enumerate(every)}
-    found = {}
-    for i, own in masks.items():
+    scores = {}
+    for i, group in masks.items():
         answer = as_score(model, value, columns[i]) if every else np.zeros(0)
-        rows = [texts[i][tuple(mask)] for mask in own]
-        found[i] = np.array([answer[place[text]] if text else np.nan for text in rows])
-    return found
+        rows = [texts[i][tuple(mask)] for mask in group]
+        scores[i] = np.array([answer[place[text]] if text else np.nan for text in rows])
+    return scores
 
 
 def _store(fitted: FittedNetworks, smiles: str) -> GraphStore:
@@ -139,7 +139,7 @@ def interaction_index(found: Sequence[Hidden]) -> float:
         >>> round(interaction_index([Hidden(x, x, 2 * x)]), 6)
         1.0
     """
-    apart, joint = (np.concatenate([getattr(each, name) for each in found] or [[]]) for name in ("apart", "joint"))
+    apart, joint = (np.concatenate([getattr(item, name) for item in found] or [[]]) for name in ("apart", "joint"))
     if len(apart) < 2 or not apart.std() or not joint.std():
         return float("nan")
     return float(np.corrcoef(apart, joint)[0, 1])
@@ -183,16 +183,16 @@ class Occlusion(Explainer):
         if not reads_atom_features(encoder):
             return _deleted(encoder, smiles)
         fitted, ends = encoder.method.ready(), [*pairwise(batch["atom"].offsets.tolist())]
-        found = {i: hide_atoms(fitted, smiles[i], self.apart) for i, (a, b) in enumerate(ends) if b > a}
-        value = np.concatenate([each.one for each in found.values()] or [np.zeros(0)])
+        effects = {i: hide_atoms(fitted, smiles[i], self.apart) for i, (a, b) in enumerate(ends) if b > a}
+        value = np.concatenate([item.one for item in effects.values()] or [np.zeros(0)])
         frame = pd.DataFrame({"molecule": batch.graph_of("atom").numpy(), "value": value})
         frame.insert(1, "atom", frame.groupby("molecule").cumcount())
         drawings, captions = [], []
         for i in range(len(ends)):
-            own = found[i].one if i in found else np.zeros(0)
-            drawings.append((i, signed_shares(own)))
-            captions.append(f"{smiles[i]}: {own.min():+.3g} to {own.max():+.3g}" if len(own) else "")
-        pairs, index = sum(len(each.joint) for each in found.values()), interaction_index([*found.values()])
+            values = effects[i].one if i in effects else np.zeros(0)
+            drawings.append((i, signed_shares(values)))
+            captions.append(f"{smiles[i]}: {values.min():+.3g} to {values.max():+.3g}" if len(values) else "")
+        pairs, index = sum(len(item.joint) for item in effects.values()), interaction_index([*effects.values()])
         words = f"no two atoms are more than {self.apart} bonds apart: how changes add up is not known"
         if pairs and np.isfinite(index):
             words = (
@@ -212,8 +212,8 @@ def _deleted(model: Model, smiles: Sequence[str]) -> Attribution:
     answers = answers_without_atoms(model, smiles, masks, columns)
     drawings: list[tuple[int, dict[str, Any]]] = [(i, {}) for i in range(len(smiles))]
     captions, frames = [""] * len(smiles), [pd.DataFrame({"molecule": [], "atom": [], "value": []}, dtype=np.int64)]
-    for i, own in answers.items():
-        change = np.nan_to_num(own[0] - own[1:])
+    for i, scores in answers.items():
+        change = np.nan_to_num(scores[0] - scores[1:])
         drawings[i] = (i, signed_shares(change))
         captions[i] = f"{smiles[i]}: {change.min():+.3g} to {change.max():+.3g}"
         frames.append(pd.DataFrame({"molecule": i, "atom": range(len(change)), "value": change}))

@@ -61,9 +61,9 @@ class Salience(Explainer):
         bonds = pd.DataFrame(columns).groupby(["molecule", "atom", "other"], as_index=False).max()
         drawings, captions = [], []
         for i, text in enumerate(smiles):
-            own = bonds[bonds["molecule"] == i]
-            least, most = (own["value"].min(), own["value"].max()) if len(own) else (0.0, 1.0)
-            shares = (own["value"] - least) / max(most - least, np.finfo(np.float32).tiny)
-            drawings.append((i, {"bonds": dict(zip(zip(own["atom"], own["other"], strict=True), shares, strict=True))}))
-            captions.append(f"{text}, norm {least:.3g} to {most:.3g}" if len(own) else "")
+            df = bonds[bonds["molecule"] == i]
+            least, most = (df["value"].min(), df["value"].max()) if len(df) else (0.0, 1.0)
+            shares = (df["value"] - least) / max(most - least, np.finfo(np.float32).tiny)
+            drawings.append((i, {"bonds": dict(zip(zip(df["atom"], df["other"], strict=True), shares, strict=True))}))
+            captions.append(f"{text}, norm {least:.3g} to {most:.3g}" if len(df) else "")
         return Attribution("bond", bonds, drawings, captions)

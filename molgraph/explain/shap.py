@@ -60,21 +60,21 @@ class Shap(Explainer):
         predicted = encoder.predict([*smiles])
         columns = explained_columns(encoder, predicted.value, self.target)
         fine = [i for i in range(len(smiles)) if np.isfinite(predicted.value[i, columns[i]])]
-        found = encoder.method.feature_shares(make_table([smiles[i] for i in fine]), [columns[i] for i in fine])
+        terms = encoder.method.feature_shares(make_table([smiles[i] for i in fine]), [columns[i] for i in fine])
         drawings: list[tuple[int, dict[str, Any]]] = [(i, {}) for i in range(len(smiles))]
         captions, frames, gaps = [""] * len(smiles), [], [0.0]
         for k, i in enumerate(fine):
-            own, rest = found.shares[k, : found.n_bits], found.shares[k, found.n_bits :]
-            atoms = _of_atoms(smiles[i], own, found.radius, found.n_bits)
+            bits, rest = terms.shares[k, : terms.n_bits], terms.shares[k, terms.n_bits :]
+            atoms = _of_atoms(smiles[i], bits, terms.radius, terms.n_bits)
             drawings[i] = (i, signed_shares(atoms))
             first = np.argsort(-np.abs(rest), kind="stable")[:NAMED]
-            named = ", ".join(f"{found.names[j]} {rest[j]:+.2g}" for j in first if rest[j])
+            named = ", ".join(f"{terms.names[j]} {rest[j]:+.2g}" for j in first if rest[j])
             words = (
-                f"{smiles[i]}: {found.unit} {found.answer[k]:.3g} = {found.base[k]:.3g} {own.sum():+.3g} of its atoms"
+                f"{smiles[i]}: {terms.unit} {terms.answer[k]:.3g} = {terms.base[k]:.3g} {bits.sum():+.3g} of its atoms"
             )
             captions[i] = words + (f" {rest.sum():+.3g} of the whole ({named})" if named else "")
             frames.append(pd.DataFrame({"molecule": i, "atom": range(len(atoms)), "value": atoms, "rest": rest.sum()}))
-            gaps.append(abs(found.answer[k] - found.base[k] - atoms.sum() - rest.sum()))
+            gaps.append(abs(terms.answer[k] - terms.base[k] - atoms.sum() - rest.sum()))
         empty = pd.DataFrame({name: [] for name in ("molecule", "atom", "value", "rest")})
         notes = (
             "blue (0) raises it, orange (1) lowers it",
@@ -89,6 +89,6 @@ def _of_atoms(smiles: str, shares: np.ndarray, radius: int, n_bits: int) -> np.n
     places = bit_places(smiles, radius=radius, n_bits=n_bits)
     n_places = np.bincount([place.bit for place in places], minlength=n_bits)
     atoms = np.zeros(1 + max((max(place.atoms) for place in places), default=-1))
-    for bit, own in places:
-        atoms[list(own)] += shares[bit] / n_places[bit] / len(own)
+    for bit, indices in places:
+        atoms[list(indices)] += shares[bit] / n_places[bit] / len(indices)
     return atoms

@@ -38,16 +38,16 @@ class SoftplusForReLU(TorchFunctionMode):
         self, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """The function itself, unless it is a ReLU."""
-        given = kwargs or {}
-        x: Any = args[0] if args else given.get("input")
+        options = kwargs or {}
+        x: Any = args[0] if args else options.get("input")
         if func in RELUS:
             return F.softplus(x, self.beta)
         if func is F.relu6:
             return F.softplus(x, self.beta) - F.softplus(x - 6, self.beta)
         if func in LEAKY:
-            slope = args[1] if len(args) > 1 else given.get("negative_slope", 0.01)
+            slope = args[1] if len(args) > 1 else options.get("negative_slope", 0.01)
             return slope * x + (1 - slope) * F.softplus(x, self.beta)
-        return func(*args, **given)
+        return func(*args, **options)
 
 
 def smoothed(beta: float) -> AbstractContextManager[Any]:

@@ -57,9 +57,9 @@ def write_tokens(
     tokens: list[list[str]] = [[] for _ in range(len(table))]
     canonical = [""] * len(table)
     rows, vocabulary = np.flatnonzero(table.ok).tolist(), None if known is None else {*known}
-    for row, (own, text, why) in zip(rows, canonical_tokens(table.smiles[rows], name, label=label), strict=True):
-        canonical[row], reason[row] = "" if why and own else text, why or _why_not(own, max_length, vocabulary)
-        tokens[row] = [] if reason[row] else own
+    for row, (parts, text, error) in zip(rows, canonical_tokens(table.smiles[rows], name, label=label), strict=True):
+        canonical[row], reason[row] = "" if error and parts else text, error or _why_not(parts, max_length, vocabulary)
+        tokens[row] = [] if reason[row] else parts
     return Written(tokens, reason, canonical)
 
 

@@ -59,27 +59,27 @@ def choose_control(control: str, oracle: Combined, table: Any = None, seed: int 
     files = [name.strip() for name in control.removeprefix("auto").strip("()").split(",") if name.strip()]
     texts: Sequence[str] = ()
     if files:
-        found = {name: make_control(name, oracle, seed) for name in files}
+        controls = {name: make_control(name, oracle, seed) for name in files}
     elif table is None:
         hint = "name one that has the target: --reference TABLE; or several models: --control 'auto(a.mgm, b.mgm)'"
         raise MissingOptionError("the control auto fits methods to a table, and none is named", hint=hint)
     else:
         rows, _ = rows_for_control(table, oracle, seed)
-        found = {name: make_control(table, oracle, seed, method=name) for name in good_methods(rows, seed)}
+        controls = {name: make_control(table, oracle, seed, method=name) for name in good_methods(rows, seed)}
         texts = [str(text) for text in rows.smiles]
     if not texts:
         texts = [str(text) for text in builtin.nci().smiles[:1000]]
     order = generator(seed, "alignment").permutation(len(texts))[:MOLECULES]
     edits = edits_of([texts[i] for i in order], EDITS, seed)
-    own = edits.changes(_scorer(asked[0]))
+    deltas = edits.changes(_scorer(asked[0]))
     aligned = {
-        name: float(np.nanmean(by_edits(own, edits.changes(_scorer(each.oracle))).cosine))
-        for name, each in found.items()
+        name: float(np.nanmean(by_edits(deltas, edits.changes(_scorer(each.oracle))).cosine))
+        for name, each in controls.items()
     }
     chosen = min(aligned, key=lambda name: (np.nan_to_num(aligned[name], nan=np.inf), name))
     words = ", ".join(f"{name} {value:.2f}" for name, value in sorted(aligned.items(), key=lambda each: each[1]))
     note = f"the control is {chosen}, whose answers are least aligned with the oracle's model ({words})"
-    return replace(found[chosen], note="; ".join(filter(None, [note, found[chosen].note])))
+    return replace(controls[chosen], note="; ".join(filter(None, [note, controls[chosen].note])))
 
 
 def _scorer(oracle: ModelOracle) -> Callable[[Sequence[str]], np.ndarray]:

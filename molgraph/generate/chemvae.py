@@ -140,7 +140,7 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
 
     def code_parts(self) -> tuple[Any, ...]:
         """Its bottlenecks too."""
-        return (*super().code_parts(), *(get("bottleneck", each) for each in (self.posterior, self.prior)))
+        return (*super().code_parts(), *(get("bottleneck", name) for name in (self.posterior, self.prior)))
 
     @property
     def learned_columns(self) -> tuple[str, ...]:
@@ -168,8 +168,8 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
             held = contents(judged, valid_ranks)
             values = property_values(self.properties, valid, judged.canonical)[judged.ok]
             if held:
-                own = vae_samples(judged, values, language, banked=False)
-                parts += [pair_samples(own, judged, valid_ranks)]
+                samples = vae_samples(judged, values, language, banked=False)
+                parts += [pair_samples(samples, judged, valid_ranks)]
         notes = (*passed_over(written), *rank_notes(parts[0], self.ranked))
         return Corpus(parts[0], parts[1] if held else None, language, (learned, held), notes)
 
@@ -207,7 +207,7 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
                 piece = rows[start : start + ENCODED]
                 code, lengths = padded([written.tokens[row] for row in piece], tokens)
                 q = network.bottleneck.moments(network.encoder(code.to(resolve_device(self.device)), lengths))
-                mean[piece], log_variance[piece] = (each.double().cpu().numpy() for each in q)
+                mean[piece], log_variance[piece] = (tensor.double().cpu().numpy() for tensor in q)
                 line.advance(len(piece))
         return Latents(mean, log_variance, written.reason)
 
@@ -231,7 +231,7 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
                     codes = draw_codes(step, uniform, self.temperature, device, first=first)
                 rows = [until_end(row) for row in codes[: len(z) - start].tolist()]
                 line.advance(len(rows))
-                yield [written.join([tokens[each - 1] for each in row]) for row in rows]
+                yield [written.join([tokens[index - 1] for index in row]) for row in rows]
 
     def prior_vectors(self, n: int, seed: int = 0) -> np.ndarray:
         """float [n, d_latent]: vectors of the prior; of the associative one, each given a code of its bank."""

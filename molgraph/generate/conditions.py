@@ -42,10 +42,10 @@ class Conditions(nn.Module):
 
     def forward(self, y: Float[Tensor, "n k"]) -> Float[Tensor, "n d"]:
         """float [n, d]; while training, a tenth of the rows are 0, so that the model also writes unasked."""
-        made: Tensor = self.linear((y - self.mean) / self.sd)
+        embedding: Tensor = self.linear((y - self.mean) / self.sd)
         if self.training:
-            made = made * (torch.rand(len(y), 1, device=y.device) >= UNASKED)
-        return made
+            embedding = embedding * (torch.rand(len(y), 1, device=y.device) >= UNASKED)
+        return embedding
 
 
 def check_condition(names: Sequence[str]) -> None:
@@ -79,10 +79,10 @@ def read_want(text: str) -> dict[str, float]:
         {'logp': 3.0, 'qed': 0.8}
     """
     out = {}
-    for each in text.split(","):
-        name, _, value = each.partition("=")
+    for part in text.split(","):
+        name, _, value = part.partition("=")
         if not re.fullmatch(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*", value, re.IGNORECASE):
-            raise BadValueError(f"{each.strip()!r} asks for no value of a property", hint="write it as logp=3,qed=0.8")
+            raise BadValueError(f"{part.strip()!r} asks for no value of a property", hint="write it as logp=3,qed=0.8")
         out[name.strip()] = float(value)
     return out
 

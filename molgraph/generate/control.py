@@ -58,20 +58,20 @@ def make_control(control: Any, oracle: Combined, seed: int = 0, method: str = "r
     asked, learnt, whole = _learnt(oracle)
     if isinstance(control, Model) or str(control).partition("#")[0].endswith(".mgm"):
         second = ModelOracle(control if isinstance(control, Model) else str(control))
-        own = second.model.trained_on
-        if not whole or own is None:
-            which = "the control" if own is None else "the oracle's model"
+        hashes = second.model.trained_on
+        if not whole or hashes is None:
+            which = "the control" if hashes is None else "the oracle's model"
             words = f"{which} does not know what it learnt from, so nobody can tell whether the control is independent"
             return Control(second, words, not asked)
-        both = int(np.isin(own, learnt).sum())
-        words = f"{both:,} of the {len(own):,} molecules that the control learnt from are the oracle's too"
-        if both > SHARED * len(own):
+        both = int(np.isin(hashes, learnt).sum())
+        words = f"{both:,} of the {len(hashes):,} molecules that the control learnt from are the oracle's too"
+        if both > SHARED * len(hashes):
             words += ": it may share the oracle's errors"
-        return Control(second, words if asked else "", both <= SHARED * len(own))
+        return Control(second, words if asked else "", both <= SHARED * len(hashes))
     table, words = rows_for_control(control, oracle, seed)
-    made: Method = get("method", method)()
-    made.set_params(**({"seed": seed} if "seed" in made.param_names() else {}))
-    fitted = made.fit(standardise(table, "standard"))
+    learner: Method = get("method", method)()
+    learner.set_params(**({"seed": seed} if "seed" in learner.param_names() else {}))
+    fitted = learner.fit(standardise(table, "standard"))
     return Control(ModelOracle(Model(fitted, targets=table.row_targets[:1])), words, whole)
 
 
@@ -112,7 +112,7 @@ def rows_for_control(control: Any, oracle: Combined, seed: int = 0) -> tuple[Tab
 def _learnt(oracle: Combined) -> tuple[list[ModelOracle], np.ndarray, bool]:
     """The property models of an oracle, hashes of what they learnt from, and whether all of them know."""
     asked = [term.oracle for term in oracle.terms if isinstance(term.oracle, ModelOracle)]
-    known = [each.model.trained_on for each in asked if each.model.trained_on is not None]
+    known = [scorer.model.trained_on for scorer in asked if scorer.model.trained_on is not None]
     return asked, np.unique(np.concatenate([*known, np.zeros(0, dtype=np.uint64)])), len(known) == len(asked)
 
 

@@ -115,7 +115,7 @@ def draw_distinct(
         if not live.any():
             break
         state, token = rows(state, row_of[live].to(device)), code[live][:, None].to(device)
-    return [_texts(*each, k) for each in zip(beam, log_p, noisy, strict=True)]
+    return [_texts(*row, k) for row in zip(beam, log_p, noisy, strict=True)]
 
 
 def _texts(beam: Tensor, log_p: Tensor, noisy: Tensor, k: int) -> DistinctTexts:

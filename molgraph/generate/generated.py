@@ -54,24 +54,24 @@ class Generated:
     @classmethod
     def joined(cls, pieces: Sequence[Generated]) -> Self:
         """Several, one after the other."""
-        novel = [each.novel for each in pieces if each.novel is not None]
+        novel = [piece.novel for piece in pieces if piece.novel is not None]
         columns = (
-            [text for each in pieces for text in getattr(each, name)] for name in ("smiles", "canonical", "reason")
+            [text for piece in pieces for text in getattr(piece, name)] for name in ("smiles", "canonical", "reason")
         )
         smiles, canonical, reason = map(tuple, columns)
-        weight = [each.weight for each in pieces if each.weight is not None]
+        weight = [piece.weight for piece in pieces if piece.weight is not None]
         whole = [np.concatenate(values) if values else None for values in (novel, weight)]
         return cls(smiles, canonical, reason, *whole)
 
     @property
     def valid(self) -> np.ndarray:
         """bool [n], whether each is a molecule."""
-        return np.array([why == "" for why in self.reason], dtype=bool)
+        return np.array([reason == "" for reason in self.reason], dtype=bool)
 
     @property
     def n_no_molecule(self) -> int:
         """How many RDKit reads that are no molecules: open attachment points, bare ions."""
-        return sum(why != "" and text != "" for why, text in zip(self.reason, self.canonical, strict=True))
+        return sum(reason != "" and text != "" for reason, text in zip(self.reason, self.canonical, strict=True))
 
     @property
     def n_valid(self) -> int:
@@ -129,11 +129,11 @@ def judge(smiles: Sequence[str], trained_on: np.ndarray | None, standardiser: st
         >>> found.valid.tolist(), found.novel.tolist()
         ([True, False], [True, False])
     """
-    found = canonical_smiles(list(smiles))
+    molecules = canonical_smiles(list(smiles))
     novel = None
     if trained_on is not None:
         hashes = molecule_hashes(standardise(make_table(list(smiles)), standardiser))
-        novel = np.array([each.reason == "" for each in found], dtype=bool) & ~np.isin(hashes, trained_on)
-    canonical = tuple(each.smiles for each in found)
-    reason = tuple(each.reason if text else UNENDED for text, each in zip(smiles, found, strict=True))
+        novel = np.array([molecule.reason == "" for molecule in molecules], dtype=bool) & ~np.isin(hashes, trained_on)
+    canonical = tuple(molecule.smiles for molecule in molecules)
+    reason = tuple(molecule.reason if text else UNENDED for text, molecule in zip(smiles, molecules, strict=True))
     return Generated(tuple(smiles), canonical, reason, novel)

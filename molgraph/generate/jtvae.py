@@ -183,9 +183,9 @@ class JTVAE(NetworkGenerator, LatentGenerator):
         """The posterior of each row's molecule; one outside the vocabulary has none."""
         clusters = self.ready().vocabulary.clusters
         smiles = smiles_of(table)
-        found = clusters.trees(smiles, workers=self.threads)
+        readings = clusters.trees(smiles, workers=self.threads)
         mean, log_variance = (np.full((len(table), self.d_latent), np.nan) for _ in range(2))
-        reason = np.array([each.reason for each in found], dtype=object)
+        reason = np.array([item.reason for item in readings], dtype=object)
         reason[~table.ok] = table.reason[~table.ok]
         rows = np.flatnonzero(reason == "")
         graphs = AttachmentGraphs(clusters)  # those of the network are numbered for what it decodes
@@ -193,11 +193,11 @@ class JTVAE(NetworkGenerator, LatentGenerator):
             for start in range(0, len(rows), ENCODED):
                 graphs.clear()
                 piece = rows[start : start + ENCODED]
-                trees = [found[k].tree for k in piece]
+                trees = [readings[k].tree for k in piece]
                 store = pack_trees([smiles[k] for k in piece], trees, clusters, graphs)
                 batch = collate(store, np.arange(len(piece))).to(resolve_device(self.device))
                 q = network.encode(batch).posterior
-                mean[piece], log_variance[piece] = (each.double().cpu().numpy() for each in q)
+                mean[piece], log_variance[piece] = (item.double().cpu().numpy() for item in q)
                 line.advance(len(piece))
         return Latents(mean, log_variance, reason)
 

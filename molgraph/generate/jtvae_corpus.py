@@ -53,20 +53,20 @@ def read_trees(
     key = fingerprint(corpus=[smiles, judged], options=[min_count, MOLECULE_SPEC.featuriser])
     if folder is not None and (kept := _kept(folder, key)) is not None:
         return kept
-    found, clusters = read_corpus(smiles, min_count=min_count, workers=workers)
-    if not any(each.tree for each in found):
+    parses, clusters = read_corpus(smiles, min_count=min_count, workers=workers)
+    if not any(parse.tree for parse in parses):
         raise EmptyError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
     language = Language(clusters, AttachmentGraphs(clusters))
-    train, texts = _packed(smiles, found, language)
+    train, texts = _packed(smiles, parses, language)
     held, known, validation = None, clusters.trees(judged, workers=workers), judged
-    if any(each.tree for each in known):
+    if any(parse.tree for parse in known):
         held, judged = _packed(judged, known, language)
     corpus = Corpus(
         _samples(train),
         None if held is None else _samples(held),
         language,
         (texts, [] if held is None else judged),
-        (*_passed_over(smiles, found), *_passed_over(validation, known, " of the validation part")),
+        (*_passed_over(smiles, parses), *_passed_over(validation, known, " of the validation part")),
     )
     if folder is not None:
         _keep(folder, key, corpus)
@@ -81,8 +81,8 @@ def smiles_of(table: Table) -> list[str]:
 
 def _packed(smiles: Sequence[str], found: Sequence[Decomposed], language: Language) -> tuple[GraphStore, list[str]]:
     """The molecules that have a tree, and their texts."""
-    texts = [text for text, each in zip(smiles, found, strict=True) if each.tree is not None]
-    return pack_trees(texts, [each.tree for each in found if each.tree], *language), texts
+    texts = [text for text, parse in zip(smiles, found, strict=True) if parse.tree is not None]
+    return pack_trees(texts, [parse.tree for parse in found if parse.tree], *language), texts
 
 
 def _samples(store: GraphStore) -> Samples:
@@ -92,9 +92,9 @@ def _samples(store: GraphStore) -> Samples:
 
 def _passed_over(smiles: Sequence[str], found: Sequence[Decomposed], where: str = "") -> tuple[str, ...]:
     """Notes on the rows that are not learned from."""
-    left = [(text, each.reason) for text, each in zip(smiles, found, strict=True) if each.tree is None]
+    left = [(text, parse.reason) for text, parse in zip(smiles, found, strict=True) if parse.tree is None]
     counts = Counter("unreadable" if why_unreadable(text) else reason.split(":")[0] for text, reason in left)
-    return tuple(f"rows{where} that are not learned from: {n:,} ({why})" for why, n in counts.most_common())
+    return tuple(f"rows{where} that are not learned from: {n:,} ({cause})" for cause, n in counts.most_common())
 
 
 def _keep(folder: Path, key: Mapping[str, str], corpus: Corpus) -> None:
@@ -112,14 +112,14 @@ def _keep(folder: Path, key: Mapping[str, str], corpus: Corpus) -> None:
 def _kept(folder: Path, key: Mapping[str, str]) -> Corpus | None:
     """The corpus in a folder, where it is whole and has this key."""
     try:
-        told = json.loads((folder / FILE).read_text("utf-8"))
-        if told["key"] != key:
+        meta = json.loads((folder / FILE).read_text("utf-8"))
+        if meta["key"] != key:
             return None
-        clusters = Vocabulary.from_json(told["clusters"])
+        clusters = Vocabulary.from_json(meta["clusters"])
         graphs = AttachmentGraphs.from_store(clusters, load_store(folder / "graphs"))
-        train, valid = load_store(folder / "train"), load_store(folder / "valid") if told["valid"] else None
-        texts, judged = told["content"]
+        train, valid = load_store(folder / "train"), load_store(folder / "valid") if meta["valid"] else None
+        texts, judged = meta["content"]
     except (OSError, StorageError, ValueError, KeyError, TypeError):  # not there, or damaged: it is read anew
         return None
     held = None if valid is None else _samples(valid)
-    return Corpus(_samples(train), held, Language(clusters, graphs), (texts, judged), tuple(told["notes"]))
+    return Corpus(_samples(train), held, Language(clusters, graphs), (texts, judged), tuple(meta["notes"]))

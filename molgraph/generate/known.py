@@ -15,8 +15,8 @@ from molgraph.data.read import read_source, read_table
 from molgraph.data.reading.cells import Reading
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
+from molgraph.generate.oracles.calls import OracleCalls
 from molgraph.generate.oracles.combined import Combined
-from molgraph.generate.oracles.journal import OracleCalls
 from molgraph.generate.oracles.model import ModelOracle
 
 
@@ -57,14 +57,14 @@ class Told(NamedTuple):
             EmptyError: none.
         """
         left = {**self.left, "that the generator cannot encode": len(self.smiles) - n}
-        counts = ", ".join(f"{n:,} {why}" for why, n in left.items() if n)
+        counts = ", ".join(f"{n:,} {reason}" for reason, n in left.items() if n)
         if not n:
             words = "none of the known molecules is of use" + (f": {counts}" if counts else "")
             raise EmptyError(
                 words, hint="give readable molecules with values, made of fragments that the generator knows"
             )
-        told = f"{n:,} known molecules were told before the first call ({self.values})"
-        return told + (f"; rows left out: {counts}" if counts else "")
+        text = f"{n:,} known molecules were told before the first call ({self.values})"
+        return text + (f"; rows left out: {counts}" if counts else "")
 
 
 def read_known(source: Any, oracle: Combined) -> Known:
@@ -87,8 +87,8 @@ def read_known(source: Any, oracle: Combined) -> Known:
     """
     names, column = read_source(source, Reading()).names, {}
     for term, label in zip(oracle.terms, oracle.labels, strict=True):
-        own = [label, *([term.oracle.target] if isinstance(term.oracle, ModelOracle) else [])]
-        if there := [name for name in own if name in names]:
+        labels = [label, *([term.oracle.target] if isinstance(term.oracle, ModelOracle) else [])]
+        if there := [name for name in labels if name in names]:
             column[label] = there[0]
         elif not term.oracle.batched:
             words = f"the known molecules have no column {label!r}, and {label} may be slow: it is not computed for all"
@@ -97,8 +97,8 @@ def read_known(source: Any, oracle: Combined) -> Known:
     numbers = {target.name: j for j, target in enumerate(table.row_targets) if target.kind != "multiclass"}
     if wrong := [name for name in column.values() if name not in numbers]:
         raise BadValueError(f"the column {wrong[0]!r} of the known molecules has no numbers", hint="rename or mend it")
-    given = {} if table.y is None else {label: table.y[:, numbers[name]] for label, name in column.items()}
-    return Known(table, given)
+    values = {} if table.y is None else {label: table.y[:, numbers[name]] for label, name in column.items()}
+    return Known(table, values)
 
 
 def value_known(calls: OracleCalls, known: Known, standardiser: str = "standard") -> Told:
@@ -111,18 +111,18 @@ def value_known(calls: OracleCalls, known: Known, standardiser: str = "standard"
     """
     table, left = standardise(known.table, standardiser), Counter[str]()
     rows = np.flatnonzero(table.ok)
-    found = canonical_smiles([str(s) for s in table.smiles[rows]])
-    written = np.array(["" if each.reason else each.smiles for each in found], dtype=object)
+    molecules = canonical_smiles([str(s) for s in table.smiles[rows]])
+    written = np.array(["" if molecule.reason else molecule.smiles for molecule in molecules], dtype=object)
     rows, written = rows[written != ""], written[written != ""]
     left["that cannot be read"] = len(table) - len(rows)
     codes, distinct = pd.factorize(written)
-    given = {label: pd.Series(value[rows]).groupby(codes).mean().to_numpy() for label, value in known.given.items()}
+    columns = {label: pd.Series(value[rows]).groupby(codes).mean().to_numpy() for label, value in known.given.items()}
     left["that repeat a molecule"] = len(rows) - len(distinct)
-    score = np.array([one.guide for one in calls.learn([*distinct], given)], dtype=np.float64)
+    score = np.array([one.guide for one in calls.learn([*distinct], columns)], dtype=np.float64)
     ok = np.isfinite(score)
     left["without a value"] = int((~ok).sum())
     values = "; ".join(
-        f"{label} {'of the table' if label in given else 'computed, not counted as calls'}"
+        f"{label} {'of the table' if label in columns else 'computed, not counted as calls'}"
         for label in calls.oracle.labels
     )
     return Told([*distinct[ok]], score[ok], values, left)

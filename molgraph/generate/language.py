@@ -170,7 +170,7 @@ class LanguageGenerator(NetworkGenerator):
                 drawn = [until_end(row) for row in code.tolist()]
                 texts = (limit.whole(drawn) if limit else drawn)[: n - start]
                 line.advance(len(texts))
-                yield [written.join([vocabulary[each - 1] for each in text]) for text in texts]
+                yield [written.join([vocabulary[index - 1] for index in text]) for text in texts]
 
     def asked(self, network: LanguageNetwork) -> Callable[[Tensor, Any], tuple[Tensor, Any]]:
         """The network with the properties that are wanted, those that nobody named as in its training."""

@@ -126,10 +126,10 @@ class NetworkGenerator(Generator):
 
     def keep(self, given: Mapping[str, Any]) -> None:
         """Set hyper-parameters, the ``locals()`` of an ``__init__``; options not given have a recipe's defaults."""
-        own = {name: value for name, value in given.items() if name not in ("self", "options", "__class__")}
+        params = {name: value for name, value in given.items() if name not in ("self", "options", "__class__")}
         older = {name: value for name, value in given["options"].items() if name in self.older}
         options = {name: value for name, value in given["options"].items() if name not in older}
-        vars(self).update({**with_older({**own, **older}, self.older), **fill(OPTIONS, options)})
+        vars(self).update({**with_older({**params, **older}, self.older), **fill(OPTIONS, options)})
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Train on the readable molecules of ``table``; ``valid`` stops early and picks the weights.
@@ -196,14 +196,14 @@ class NetworkGenerator(Generator):
     def from_state(cls, state: State) -> Self:
         """Rebuild; the network's shapes are compared with the arrays before any weight is made."""
         with refused("the generator's parts do not fit together"):
-            made = cls(**state.meta["params"])
-            made.check()
-            vocabulary = made.vocabulary_from_json(state.meta["vocabulary"])
-            build = partial(made.build, vocabulary)
-            network = restore_network(cls.name, lambda: as_trained(build(), made.callback), state.arrays)
-            made.fitted = Fitted(network, vocabulary)
-            made.curves, made.best_epoch, made.notes = restore_history(state.meta)
-        return made
+            generator = cls(**state.meta["params"])
+            generator.check()
+            vocabulary = generator.vocabulary_from_json(state.meta["vocabulary"])
+            build = partial(generator.build, vocabulary)
+            network = restore_network(cls.name, lambda: as_trained(build(), generator.callback), state.arrays)
+            generator.fitted = Fitted(network, vocabulary)
+            generator.curves, generator.best_epoch, generator.notes = restore_history(state.meta)
+        return generator
 
     def check(self) -> None:
         """Raise early for values that no fit can have."""

@@ -75,11 +75,11 @@ class NextToken(Objective):
         """Sum of the cross-entropies of a batch's tokens and ends."""
         (part,) = batch.parts
         level = part.batch["token"]
-        given, target = shifted(level.code.long(), level.offsets)
+        inputs, target = shifted(level.code.long(), level.offsets)
         if batch.weights is not None:
             target[batch.weights[:, 0] == 0] = PAD
         condition = None if batch.extra is None else network.conditions(batch.extra)
-        scores, _ = network(given, condition=condition)
+        scores, _ = network(inputs, condition=condition)
         total = F.cross_entropy(scores.float().flatten(0, 1), target.flatten(), ignore_index=PAD, reduction="sum")
         return Loss(total, int((target != PAD).sum()))
 
@@ -97,9 +97,9 @@ def shifted(code: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
         ([[0, 5, 6], [0, 7, 0]], [[5, 6, 0], [7, 0, -100]])
     """
     texts, edge = code.split(offsets.diff().tolist()), code.new_full((1,), EDGE)
-    given = pad_sequence([torch.cat([edge, text]) for text in texts], batch_first=True, padding_value=EDGE)
+    inputs = pad_sequence([torch.cat([edge, text]) for text in texts], batch_first=True, padding_value=EDGE)
     target = pad_sequence([torch.cat([text, edge]) for text in texts], batch_first=True, padding_value=PAD)
-    return given, target
+    return inputs, target
 
 
 def sampling_copy(network: Any, precision: str) -> Any:

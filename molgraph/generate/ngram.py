@@ -106,7 +106,7 @@ class NgramGenerator(Generator):
         if n < 0:
             raise BadValueError(f"{n} samples cannot be drawn", hint="ask for 1 or more")
         upto = _cumulated(automaton, self.temperature)
-        offsets, token, after = (each.tolist() for each in (automaton.offsets, automaton.token, automaton.after))
+        offsets, token, after = (array.tolist() for array in (automaton.offsets, automaton.token, automaton.after))
         with bar("generating", n) as line:
             for start in range(0, n, TOGETHER):
                 texts = []
@@ -136,7 +136,7 @@ class NgramGenerator(Generator):
         if len(tokens) > self.max_length:
             return np.nan
         context, total = 0, 0.0
-        for code in [*(place.get(each, -1) for each in tokens), EDGE]:
+        for code in [*(place.get(symbol, -1) for symbol in tokens), EDGE]:
             start, end = offsets[context], offsets[context + 1]
             gram = start + np.searchsorted(token[start:end], code)
             if gram == end or token[gram] != code:
@@ -162,15 +162,15 @@ class NgramGenerator(Generator):
     def from_state(cls, state: State) -> Self:
         """Rebuild; every number of the arrays is checked."""
         with refused("the generator's parts do not fit together"):
-            made = cls(**state.meta["params"])
-            made.check_params()
-            made.vocabulary = tuple(state.meta["vocabulary"])
-            made.notes = tuple(map(str, state.meta["notes"]))
-            if not is_vocabulary(made.vocabulary):
+            generator = cls(**state.meta["params"])
+            generator.check_params()
+            generator.vocabulary = tuple(state.meta["vocabulary"])
+            generator.notes = tuple(map(str, state.meta["notes"]))
+            if not is_vocabulary(generator.vocabulary):
                 raise DamagedModelError("the generator's vocabulary is no list of distinct tokens of SMILES")
-            made.automaton = Automaton(**{name: state.arrays[name] for name in Automaton._fields})
-            _check(made.automaton, len(made.vocabulary))
-        return made
+            generator.automaton = Automaton(**{name: state.arrays[name] for name in Automaton._fields})
+            _check(generator.automaton, len(generator.vocabulary))
+        return generator
 
 
 def count_ngrams(texts: Sequence[Sequence[int]], order: int) -> Automaton:
@@ -206,8 +206,8 @@ def _cumulated(automaton: Automaton, temperature: float) -> list[float]:
     weight /= np.repeat(np.add.reduceat(weight, automaton.offsets[:-1]), sizes)
     total = np.cumsum(weight)
     before = np.repeat(total[automaton.offsets[:-1]] - weight[automaton.offsets[:-1]], sizes)
-    found: list[float] = (total - before).tolist()
-    return found
+    sums: list[float] = (total - before).tolist()
+    return sums
 
 
 def _walk(
@@ -229,7 +229,7 @@ def _walk(
 def _check(automaton: Automaton, n_tokens: int) -> None:
     """Raise ``DamagedModelError`` for numbers that no corpus gives."""
     offsets, token, count, after = automaton
-    whole = all(each.dtype == np.int64 and each.ndim == 1 for each in automaton)
+    whole = all(array.dtype == np.int64 and array.ndim == 1 for array in automaton)
     sound = whole and len(offsets) > 1 and len(token) == len(count) == len(after) and offsets[0] == 0
     if (
         not sound

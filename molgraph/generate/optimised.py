@@ -18,8 +18,8 @@ from molgraph.chem.alerts import alerts_of
 from molgraph.chem.quality import measure
 from molgraph.data.table import make_table
 from molgraph.generate.guard import Guard
+from molgraph.generate.oracles.calls import OracleCalls, Scored
 from molgraph.generate.oracles.combined import Combined
-from molgraph.generate.oracles.journal import OracleCalls, Scored
 from molgraph.generate.oracles.model import ModelOracle
 from molgraph.generate.oracles.similarity import Molecules
 from molgraph.train.model import Model
@@ -156,7 +156,7 @@ def annotated(
     more: dict[str, Any] = {}
     if "sa" not in frame:
         more["sa"] = measure("sa", smiles).value
-    more["alerts"] = ["; ".join(found) for found in alerts_of(smiles)]
+    more["alerts"] = ["; ".join(matches) for matches in alerts_of(smiles)]
     novel, hashes = np.ones(len(smiles), dtype=bool), molecule_hashes(make_table(smiles))
     learned = None if generator is None else generator.trained_on
     if learned is not None:
@@ -164,9 +164,9 @@ def annotated(
     if "start" in frame:
         novel &= ~np.isin(hashes, hashes[frame["start"].to_numpy(bool)])
     if reference is not None:
-        found = reference.nearest(smiles)
-        more["known"], more["known_similarity"] = found.smiles, found.similarity
-        novel &= ~reference.holds(smiles, found)
+        matches = reference.nearest(smiles)
+        more["known"], more["known_similarity"] = matches.smiles, matches.similarity
+        novel &= ~reference.holds(smiles, matches)
     if learned is not None or reference is not None or "start" in frame:
         more["novel"] = novel
     for term, label in zip(oracle.terms, oracle.labels, strict=True):

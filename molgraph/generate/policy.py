@@ -104,9 +104,9 @@ class Policy:
         first = condition.to(self.device)
 
         def step(token: Tensor, state: Any) -> tuple[Tensor, Any]:
-            before, own = (None, first) if state is None else state
-            scores, after = network(token, before, own)
-            return scores, (after, own)
+            before, context = (None, first) if state is None else state
+            scores, after = network(token, before, context)
+            return scores, (after, context)
 
         def rows(state: Any, index: Tensor) -> Any:
             return network.sequence.rows(state[0], index), state[1][index]
@@ -135,7 +135,7 @@ class Policy:
         """The codes of each SMILES as it is written; None where the alphabet lacks a token or it is too long."""
         split = self.written.split(list(smiles))
         rows: list[list[int] | None] = [
-            [self.code_of.get(token, 0) for token in tokens] if not why else [0] for tokens, why in split
+            [self.code_of.get(token, 0) for token in tokens] if not reason else [0] for tokens, reason in split
         ]
         rows = [row if row and all(row) and len(row) <= self.max_length else None for row in rows]
         if self.constraint is None:
@@ -146,8 +146,8 @@ class Policy:
         """The log-probabilities of texts, with gradients where they are wanted; ``condition`` as ``draw`` has it."""
         flat = torch.tensor([code for row in codes for code in row], dtype=torch.int64)
         offsets = torch.tensor(np.cumsum([0, *map(len, codes)]))
-        given, target = (each.to(self.device) for each in shifted(flat, offsets))
-        states, _ = self.network.sequence(self.network.embed(given, condition), None, None)
+        inputs, target = (tensor.to(self.device) for tensor in shifted(flat, offsets))
+        states, _ = self.network.sequence(self.network.embed(inputs, condition), None, None)
         scores = self.network.scores(states).float()
         if self.constraint is not None:
             scores = scores.masked_fill(~self.constraint.masks(codes).to(self.device), -torch.inf)

@@ -86,25 +86,25 @@ def fill_blanks(table: Table, ranked: Sequence[str]) -> Table:
     Raises:
         AmbiguousColumnError: it has other columns than two of molecules. LabelError: a rank that is no number.
     """
-    if [each.kind for each in table.entities] != ["molecule", "molecule"]:
-        has = ", ".join(f"{each.name} ({each.kind})" for each in table.entities)
+    if [entity.kind for entity in table.entities] != ["molecule", "molecule"]:
+        has = ", ".join(f"{entity.name} ({entity.kind})" for entity in table.entities)
         words = f"ranks are those of pairs in two columns of molecules, and the table has {has}"
         raise AmbiguousColumnError(words, hint="name both columns: --smiles FIRST --smiles SECOND")
     marks = tuple(f"column {name!r} " for name in ranked)  # of a cell that is no number, by which its row is marked
     odd = np.flatnonzero(table.status == UNREADABLE).tolist()
     for row in [i for i in odd if table.reason[i].startswith(marks)][:1]:
         raise LabelError(f"{row_name(row, table.ids[row])}: {table.reason[row]}", hint=HINT)
-    values = [each.values.copy() for each in table.entities]
+    values = [entity.values.copy() for entity in table.entities]
     blank = np.array([[is_blank(value) for value in column] for column in values], dtype=bool).reshape(2, -1)
     rows = np.flatnonzero((table.status != UNREADABLE) & (blank.sum(axis=0) == 1))
-    for own, other, gone in ((0, 1, blank[0]), (1, 0, blank[1])):
+    for side, other, gone in ((0, 1, blank[0]), (1, 0, blank[1])):
         some = rows[gone[rows]]
-        values[own][some] = values[other][some]
+        values[side][some] = values[other][some]
     status, reason, y = table.status.copy(), table.reason.copy(), None if table.y is None else table.y.copy()
     status[rows], reason[rows] = OK, ""
     if y is not None:
         y[rows[:, None], np.isin([target.name for target in table.row_targets], list(ranked)).nonzero()[0]] = np.nan
-    entities = tuple(replace(each, values=own) for each, own in zip(table.entities, values, strict=True))
+    entities = tuple(replace(entity, values=side) for entity, side in zip(table.entities, values, strict=True))
     return replace(table, entities=entities, status=status, reason=reason, y=y)
 
 
@@ -135,7 +135,7 @@ def molecules_and_ranks(table: Table, ranked: Sequence[str]) -> tuple[Table, Ran
         return table, None
     table = fill_blanks(table, ranked)
     first_higher = np.stack([_column(table, name) for name in ranked], axis=1)
-    first, second = (replace(table, entities=(each,), targets=(), y=None, packed={}) for each in table.entities)
+    first, second = (replace(table, entities=(entity,), targets=(), y=None, packed={}) for entity in table.entities)
     n = len(table)
     order = np.arange(2 * n).reshape(2, n).T.ravel()
     kept = order[(order < n) | ~np.tile(first.smiles == second.smiles, 2)[order]]

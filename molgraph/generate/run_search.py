@@ -17,7 +17,7 @@ from molgraph.data.standardise import standardise
 from molgraph.data.table import make_table
 from molgraph.generate.diversity import kernel_matrix, select_diverse
 from molgraph.generate.known import Told
-from molgraph.generate.oracles.journal import OracleCalls, Scored
+from molgraph.generate.oracles.calls import OracleCalls, Scored
 from molgraph.generate.oracles.term_scores import TermScores
 from molgraph.generate.rewards.reward import Reward
 from molgraph.generate.searches.search import Proposals, Search
@@ -61,11 +61,11 @@ def standard_starts(smiles: Sequence[str], standardiser: str = "standard") -> li
         ['CCO', 'CN']
     """
     table = standardise(make_table(list(smiles)), standardiser)
-    found = canonical_smiles([str(text) for text in table.smiles])
-    for row, each in enumerate(found):
-        if why := table.reason[row] or each.reason:
-            raise CellError(f"the start {smiles[row]!r} cannot be read: {why}", hint="begin at another molecule")
-    return [each.smiles for each in found]
+    molecules = canonical_smiles([str(text) for text in table.smiles])
+    for row, molecule in enumerate(molecules):
+        if reason := table.reason[row] or molecule.reason:
+            raise CellError(f"the start {smiles[row]!r} cannot be read: {reason}", hint="begin at another molecule")
+    return [molecule.smiles for molecule in molecules]
 
 
 def run_search(
@@ -100,13 +100,13 @@ def run_search(
     """
     out, starts = proposed or Proposed(), standard_starts(starts, standardiser)
     batch, diversity = search.batch_size if batch is None else batch, diversity if search.chooses else 0.0
-    told, share = None if known is None else (known.smiles, known.score), 1 + (CHOICE - 1) * diversity
-    for each in rewards:
+    known_data, share = None if known is None else (known.smiles, known.score), 1 + (CHOICE - 1) * diversity
+    for reward in rewards:
         examples = [*starts, *(() if known is None else known.smiles)]
-        each.begin(generator, scale=calls.oracle.scale, seed=seed, examples=examples)
+        reward.begin(generator, scale=calls.oracle.scale, seed=seed, examples=examples)
     how: dict[str, Any] = {"standardiser": standardiser, "batch": round(batch * share), "seed": seed}
     search.terms = TermScores(calls)
-    search.begin(generator, starts=starts, known=told, **how)
+    search.begin(generator, starts=starts, known=known_data, **how)
     out.notes += filter(None, [known and known.note(search.n_known), search.fit_into(calls.budget)])
     with bar(f"search by {search.name}", calls.budget) as line:
         search.tell(starts, np.array([one.guide for one in calls.score(starts)]))
@@ -165,26 +165,26 @@ def _score(
 
     def tell(rows: Sequence[int] | np.ndarray, values: Sequence[float] | np.ndarray) -> None:
         score = np.asarray(values, dtype=np.float64)
-        for each in rewards if len(score) else ():
-            score = each.adjust([found[i].smiles for i in rows], score)
+        for item in rewards if len(score) else ():
+            score = item.adjust([molecules[i].smiles for i in rows], score)
         search.tell([asked.smiles[i] for i in rows], score)
 
     rows: list[int] = []
     known: list[float] = []
     fresh: dict[str, int] = {}
-    found = canonical_smiles(asked.smiles)
-    broken = [i for i, each in enumerate(found) if each.reason]
-    for i, each in enumerate(found):
-        if each.reason:
+    molecules = canonical_smiles(asked.smiles)
+    broken = [i for i, item in enumerate(molecules) if item.reason]
+    for i, item in enumerate(molecules):
+        if item.reason:
             continue
-        if (seen := calls.seen(each.smiles)) is not None:
+        if (seen := calls.seen(item.smiles)) is not None:
             rows.append(i)
             known.append(seen.guide)
-        elif each.smiles not in fresh or asked.promise[i] > asked.promise[fresh[each.smiles]]:
-            fresh[each.smiles] = i
-        out.distinct.add(each.smiles)
-    out.texts += len(found)
-    out.valid += len(found) - len(broken)
+        elif item.smiles not in fresh or asked.promise[i] > asked.promise[fresh[item.smiles]]:
+            fresh[item.smiles] = i
+        out.distinct.add(item.smiles)
+    out.texts += len(molecules)
+    out.valid += len(molecules) - len(broken)
     missed, loss = calls.oracle.screen([*fresh])
     places, texts = np.array([*fresh.values()], dtype=np.int64), np.array([*fresh], dtype=object)
     out.outside.update(texts[missed])

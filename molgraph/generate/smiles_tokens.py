@@ -32,11 +32,11 @@ def learnable_texts(
     """
     check_corpus(table)
     readable = table.smiles[table.ok]
-    found = canonical_smiles(readable, label="reading")
-    sound = [unmapped_text(text, each.smiles) for text, each in zip(readable, found, strict=True) if not each.reason]
-    texts = [text for text, why in alphabet(tokens).split(sound) if not why]
+    results = canonical_smiles(readable, label="reading")
+    sound = [unmapped_text(text, row.smiles) for text, row in zip(readable, results, strict=True) if not row.reason]
+    texts = [text for text, reason in alphabet(tokens).split(sound) if not reason]
     kept = [text for text in texts if 0 < len(text) <= max_length and is_vocabulary([*{*text}])]
-    none = sum(each.reason != "" and each.smiles != "" for each in found)
+    none = sum(row.reason != "" and row.smiles != "" for row in results)
     passed = {
         "unreadable": len(table) - len(texts) - none,
         "not a molecule": none,
@@ -48,13 +48,13 @@ def learnable_texts(
         return there, (f"rows that are not learned from: {outside:,} (tokens that the alphabet lacks)",) * bool(outside)
     if not kept:
         raise EmptyError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
-    return kept, tuple(f"rows that are not learned from: {n:,} ({why})" for why, n in passed.items() if n)
+    return kept, tuple(f"rows that are not learned from: {n:,} ({reason})" for reason, n in passed.items() if n)
 
 
 def check_corpus(table: Table) -> None:
     """Raise ``AmbiguousColumnError`` for a table without a column of molecules, or with several."""
-    if [each.kind for each in table.entities] != ["molecule"]:
-        read = ", ".join(f"{each.name} ({each.kind})" for each in table.entities)
+    if [entity.kind for entity in table.entities] != ["molecule"]:
+        read = ", ".join(f"{entity.name} ({entity.kind})" for entity in table.entities)
         words = f"a generator learns from one column of molecules, the table has {read}"
         raise AmbiguousColumnError(words, hint="name it")
 

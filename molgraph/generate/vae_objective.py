@@ -57,15 +57,15 @@ class SequenceELBO(Objective):
         (part,) = batch.parts
         level, texts = part.batch["token"], part.batch["text"]
         rows, lengths = texts.arrays["row"].long(), texts.arrays.get("length", level.offsets.diff())
-        given, target = shifted(level.code.long(), F.pad(lengths.cumsum(0), (1, 0)))
-        counts = torch.ones(len(given), device=given.device)
+        inputs, target = shifted(level.code.long(), F.pad(lengths.cumsum(0), (1, 0)))
+        counts = torch.ones(len(inputs), device=inputs.device)
         if batch.weights is not None:
             counts = batch.weights[:, 0].repeat_interleave(texts.offsets.diff())
-        h = network.encoder(given[:, 1:], lengths)
-        rng = None if state.training else torch.Generator(given.device).manual_seed(VALID_NOISE)
-        noise = torch.randn((len(h), network.bottleneck.d), generator=rng, device=given.device)
+        h = network.encoder(inputs[:, 1:], lengths)
+        rng = None if state.training else torch.Generator(inputs.device).manual_seed(VALID_NOISE)
+        noise = torch.randn((len(h), network.bottleneck.d), generator=rng, device=inputs.device)
         z, prices = network.bottleneck(h, LatentState(noise, rows))
-        scores, _ = network.decoder(z, given)
+        scores, _ = network.decoder(z, inputs)
         wrong = F.cross_entropy(scores.float().transpose(1, 2), target, ignore_index=PAD, reduction="none").sum(dim=1)
         total = (wrong * counts).sum()
         parts = {"reconstruction": total}

@@ -39,7 +39,7 @@ class Language(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {"tokens": list(self.tokens), "n_rows": self.n_rows, "scales": [list(each) for each in self.scales]}
+        return {"tokens": list(self.tokens), "n_rows": self.n_rows, "scales": [list(scale) for scale in self.scales]}
 
     @classmethod
     def from_json(cls, values: Any) -> Language:
@@ -82,7 +82,7 @@ def passed_over(written: Written) -> tuple[str, ...]:
     unreadable = sum(not text for text in written.canonical)
     others = int((~written.ok).sum()) - unreadable
     passed = {"unreadable": unreadable, "too long, or with tokens that cannot be learned": others}
-    return tuple(f"rows that are not learned from: {n:,} ({why})" for why, n in passed.items() if n)
+    return tuple(f"rows that are not learned from: {n:,} ({reason})" for reason, n in passed.items() if n)
 
 
 def property_values(names: Sequence[str], table: Table, smiles: Sequence[str]) -> np.ndarray:
@@ -123,12 +123,12 @@ def scales_of(values: np.ndarray) -> Scales:
         >>> scales_of(np.array([[1.0, 5.0], [3.0, np.nan]]))
         ((2.0, 1.0), (5.0, 1.0))
     """
-    found = []
+    scales = []
     for column in values.T:
         known = column[np.isfinite(column)]
         deviation = float(known.std()) if len(known) else 0.0
-        found.append((float(known.mean()) if len(known) else 0.0, deviation if deviation > 1e-9 else 1.0))
-    return tuple(found)
+        scales.append((float(known.mean()) if len(known) else 0.0, deviation if deviation > 1e-9 else 1.0))
+    return tuple(scales)
 
 
 def padded(texts: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> tuple[Tensor, Tensor]:

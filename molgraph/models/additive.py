@@ -98,6 +98,6 @@ class Additive(RoundsEncoder):
         sent = step.senders(h)
         if len(self.embed_edges):
             sent = sent + step.per_sender(self.embed_edges[t](step.kinds))
-        own = step.previous(h)
-        both = torch.cat([own, propagate(sent.relu(), step.relation)], dim=1)
-        return own + self.dropout(self.perceptrons[t](both))
+        previous = step.previous(h)
+        both = torch.cat([previous, propagate(sent.relu(), step.relation)], dim=1)
+        return previous + self.dropout(self.perceptrons[t](both))

@@ -112,8 +112,8 @@ class AtomContext(Encoder):
             self._between(distance) * there.unsqueeze(2) + self.distances.weight[0] * ~there.unsqueeze(2),
         ]
         if self.residues is not None:
-            own = place[:, self.k_c :]
-            pieces.append(self.residues(arrays["residue"][own].long() * there[:, self.k_c :]))
+            protein = place[:, self.k_c :]
+            pieces.append(self.residues(arrays["residue"][protein].long() * there[:, self.k_c :]))
         z = torch.cat([piece.flatten(1) for piece in pieces], dim=1)
         return Encoded(segment_max(self.linear(z).tanh(), members))
 

@@ -81,17 +81,17 @@ class AttentiveFP(RoundsEncoder):
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states after the last layer."""
-        given = self.rounds_of(batch)
-        h, layers = F.leaky_relu(self.embed(given.atoms.rows())), []
-        for t, (step, cell, norm) in enumerate(zip(given.rounds, self.cells, self.norms, strict=True)):
-            sent, own = step.senders(h), step.previous(h)
+        rounds = self.rounds_of(batch)
+        h, layers = F.leaky_relu(self.embed(rounds.atoms.rows())), []
+        for t, (step, cell, norm) in enumerate(zip(rounds.rounds, self.cells, self.norms, strict=True)):
+            sent, previous = step.senders(h), step.previous(h)
             if t:
-                context = self.attention[t - 1](sent, own, step.relation)
+                context = self.attention[t - 1](sent, previous, step.relation)
             else:
                 near = F.leaky_relu(self.neighbour(torch.cat([sent, step.bonds], dim=1)))
                 score = self.of_source(near).index_select(0, step.relation.source)
-                score = score + self.of_target(own).index_select(0, step.relation.target)
+                score = score + self.of_target(previous).index_select(0, step.relation.target)
                 context = weigh(F.leaky_relu(score), self.value(sent), step.relation) + self.bias
-            h = norm(cell(self.dropout(F.elu(context)), own), step.members).relu()
+            h = norm(cell(self.dropout(F.elu(context)), previous), step.members).relu()
             layers.append((h, step.members))
-        return SharedStates(h, given.readout, given.every_atom, layers)
+        return SharedStates(h, rounds.readout, rounds.every_atom, layers)

@@ -94,17 +94,17 @@ class DAG(AtomEncoder):
 
     def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
         """The states of the roots, one an atom."""
-        found = self._dags(batch)
+        dags = self._dags(batch)
         states = sweep(
-            batch.features("atom").index_select(0, found.atom),
-            found.waves,
+            batch.features("atom").index_select(0, dags.atom),
+            dags.waves,
             d_state=self.d_state,
             d_message=self.d_message,
-            edge_rows=batch.features("bond").index_select(0, found.bond),
+            edge_rows=batch.features("bond").index_select(0, dags.bond),
             message=_parent_and_bond,
             update=self._network,
         )
-        return self.norms[0](states.index_select(0, found.at_root), relations.members(batch))
+        return self.norms[0](states.index_select(0, dags.at_root), relations.members(batch))
 
     def _dags(self, batch: GraphBatch) -> relations.Dags:
         self.limit.check(batch)

@@ -102,16 +102,16 @@ class DMPNN(AtomEncoder):
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states, from the bonds that arrive at them."""
-        given, in_graph = self.rounds_of(batch), relations.members(batch, "bond")
+        rounds, in_graph = self.rounds_of(batch), relations.members(batch, "bond")
         first, *norms, last = self.norms
-        h0 = self.w_i(given.source_atoms, given.bonds)  # equation 1
+        h0 = self.w_i(rounds.source_atoms, rounds.bonds)  # equation 1
         h = self.activation(first(h0, in_graph))
-        for step, norm in zip(given.rounds, norms, strict=True):
+        for step, norm in zip(rounds.rounds, norms, strict=True):
             m = self.w_h(SummedRows(h, step.relation))  # equations 2 and 3
             h = self.dropout(self.activation(norm(step.initial(h0) + m, in_graph)))
-        h = self.w_o(given.atoms, SummedRows(h, given.arriving))  # equations 4 and 5
-        h = self.dropout(self.activation(last(h, given.readout)))
-        return SharedStates(h, given.readout, given.every_atom)
+        h = self.w_o(rounds.atoms, SummedRows(h, rounds.arriving))  # equations 4 and 5
+        h = self.dropout(self.activation(last(h, rounds.readout)))
+        return SharedStates(h, rounds.readout, rounds.every_atom)
 
     def rounds_of(self, batch: GraphBatch) -> BondRounds:
         """The rows of each round of messages between directed bonds."""

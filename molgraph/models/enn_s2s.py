@@ -81,10 +81,10 @@ class EnnS2S(AtomEncoder):
         self.limit = MatrixLimit("enn_s2s", d_edge + 1, max_matrix_gb, "hears all pairs of atoms", "lower d_edge")
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
         self.message = EdgeNetwork(1, d_hidden, d_edge)
-        for each in self.message.network.layers[
+        for parameter in self.message.network.layers[
             1
         ].parameters():  # A(d) h of the size of h, as d_hidden numbers are summed
-            each.data.div_(d_hidden**0.5)
+            parameter.data.div_(d_hidden**0.5)
         self.update = GRU(d_hidden, d_hidden)
         self.norms = make_norms(norm, [d_hidden] * rounds)
         self.d_layers = (d_hidden,) * rounds
@@ -100,7 +100,7 @@ class EnnS2S(AtomEncoder):
         groups, members = size_groups(batch), relations.members(batch)
         positions = batch["atom"].arrays["position"].to(self.embed.weight.dtype)
         padded = zip(groups.pad(positions), groups.rows, strict=True)
-        hidden = [self._hidden(x, own < batch.n_atoms) for x, own in padded]
+        hidden = [self._hidden(x, index < batch.n_atoms) for x, index in padded]
         layers = [self.embed(batch.features("atom"))]
         for norm in self.norms:
             h = layers[-1]

@@ -95,8 +95,8 @@ class GIN(RoundsEncoder):
             edges = [Axis(f"embed_edges.{t}.{name}", 0) for name in ("weight", "bias")] if self.edges else []
             states[-1] += [*edges, Axis(f"{first}.weight", 1)]
             inner.append([Axis(f"{first}.weight", 0), Axis(f"{first}.bias", 0), Axis(f"{second}.weight", 1)])
-            own = vector_axes(norm, d, f"norms.{t}")
-            states.append([Axis(f"{second}.weight", 0), Axis(f"{second}.bias", 0), *own])
+            norm_axes = vector_axes(norm, d, f"norms.{t}")
+            states.append([Axis(f"{second}.weight", 0), Axis(f"{second}.bias", 0), *norm_axes])
         groups = tuple(Units(d, tuple(axes)) for axes in (*states, *inner))
         return HiddenUnits(groups, rows=tuple(range(len(states))))
 
@@ -106,12 +106,12 @@ class GIN(RoundsEncoder):
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states of all layers side by side."""
-        given = self.rounds_of(batch)
-        h = self.embed(given.atoms.rows())
-        steps, skips = given.rounds, [step.previous for step in given.rounds]
+        rounds = self.rounds_of(batch)
+        h = self.embed(rounds.atoms.rows())
+        steps, skips = rounds.rounds, [step.previous for step in rounds.rounds]
         layers = [h, *self.through([partial(self._layer, t, step) for t, step in enumerate(steps)], h, skips)]
-        of_layers = [(each, step.members) for each, step in zip(layers[1:], given.rounds, strict=True)]
-        return SharedStates(given.side_by_side(layers), given.readout, given.every_atom, of_layers)  # equation 4.2
+        of_layers = [(layer, step.members) for layer, step in zip(layers[1:], rounds.rounds, strict=True)]
+        return SharedStates(rounds.side_by_side(layers), rounds.readout, rounds.every_atom, of_layers)  # equation 4.2
 
     def _layer(self, t: int, step: AtomRound, h: Float[Tensor, "rows d"]) -> Float[Tensor, "_ d"]:
         sent = step.senders(h)

@@ -77,20 +77,20 @@ class GraphConv(RoundsEncoder):
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states after the dense layer."""
-        given = self.rounds_of(batch)
-        h, layers = given.atoms.rows(), []
+        rounds = self.rounds_of(batch)
+        h, layers = rounds.atoms.rows(), []
         for t, layer in enumerate(self.layers):
-            convolve, pool = given.rounds[2 * t : 2 * t + 2]
+            convolve, pool = rounds.rounds[2 * t : 2 * t + 2]
             around = propagate(convolve.senders(h), convolve.relation)
             h = layer(torch.cat([convolve.previous(h), around], dim=1), convolve.relation.offsets.diff()).relu()
             h = _pooled(self.dropout(self.norms[t](h, convolve.members)), pool)
             layers.append((h, pool.members))
-        h = self.dropout(self.norms[-1](self.dense(h).relu(), given.readout))
-        return SharedStates(h, given.readout, given.every_atom, layers)
+        h = self.dropout(self.norms[-1](self.dense(h).relu(), rounds.readout))
+        return SharedStates(h, rounds.readout, rounds.every_atom, layers)
 
 
 def _pooled(h: Tensor, step: AtomRound) -> Tensor:
     """The maximum of each atom and its neighbours."""
-    own, around = step.previous(h), propagate(step.senders(h), step.relation, reduce="max")
+    previous, around = step.previous(h), propagate(step.senders(h), step.relation, reduce="max")
     some = (step.relation.offsets.diff() > 0).unsqueeze(1)
-    return torch.where(some, torch.maximum(own, around), own)
+    return torch.where(some, torch.maximum(previous, around), previous)

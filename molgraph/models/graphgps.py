@@ -104,13 +104,13 @@ class GraphGPS(AtomEncoder):
 
     def attention_heads(self) -> tuple[Heads, ...]:
         """Those of each layer."""
-        found = []
+        heads = []
         for i, layer in enumerate(self.layers):
             if isinstance(layer, _Layer):
-                made = Axis("query_key_value.weight", 0, times=3, size=layer.d_head)
-                axes = (made, made._replace(name="query_key_value.bias"), Axis("attended.weight", 1, size=layer.d_head))
-                found.append(Heads(Units(layer.heads, axes).within(f"layers.{i}"), f"layers.{i}.attended"))
-        return tuple(found)
+                axis = Axis("query_key_value.weight", 0, times=3, size=layer.d_head)
+                axes = (axis, axis._replace(name="query_key_value.bias"), Axis("attended.weight", 1, size=layer.d_head))
+                heads.append(Heads(Units(layer.heads, axes).within(f"layers.{i}"), f"layers.{i}.attended"))
+        return tuple(heads)
 
     def states(self, batch: GraphBatch) -> list[Float[Tensor, "n_atoms d"]]:
         """The atoms' states after each layer, float [n_atoms, d]."""
@@ -140,7 +140,7 @@ class _Layer(nn.Module):
         members = relations.members(batch)
         m = propagate(h, relations.bonds(batch), edge_rows=self.of_bond(bonds), message=_gine)
         local = self.norms[0](h + self.dropout(self.local((1 + self.eps) * h + m)), members)
-        q, k, v = (each.unflatten(1, (self.heads, -1)) for each in self.query_key_value(h).chunk(3, dim=1))
+        q, k, v = (part.unflatten(1, (self.heads, -1)) for part in self.query_key_value(h).chunk(3, dim=1))
         far = self.attended(attend_all(q, k, v, size_groups(batch)).flatten(1))
         y = local + self.norms[1](h + self.dropout(far), members)
         return self.norms[2](y + self.dropout(self.mlp(y)), members)

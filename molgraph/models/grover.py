@@ -117,7 +117,7 @@ class Grover(AtomEncoder):
     def _hops(self, batch: GraphBatch) -> list[tuple[Hops, Hops]]:
         """Of each block; rows that look alike are computed once until those of one graph attend to each other."""
         alike = [self.distinct, *[False] * (len(self.atoms) - 1)]
-        return [(atom_hops(batch, distinct=each), bond_hops(batch, distinct=each)) for each in alike]
+        return [(atom_hops(batch, distinct=flag), bond_hops(batch, distinct=flag)) for flag in alike]
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states of both views side by side, and what arrives at bonds where rows are asked for."""

@@ -115,11 +115,11 @@ class MPNN(RoundsEncoder):
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states after the last round; hydrogens are read out, and are no rows of their own."""
-        given = self.rounds_of(batch)
-        h, members, layers = self.embed(given.atoms.rows()), given.readout, []
+        rounds = self.rounds_of(batch)
+        h, members, layers = self.embed(rounds.atoms.rows()), rounds.readout, []
         first = h if isinstance(self.readout, _GatedByInput) else None
         g = None if self.master is None else self.master.start(h, members)
-        for step, norm in zip(given.rounds, self.norms, strict=True):
+        for step, norm in zip(rounds.rounds, self.norms, strict=True):
             m = self.message.sums(step, h)  # sum_w M(h_v, h_w, e_vw)
             if self.master is not None and g is not None:
                 heard, g = self.master(g, h, members)
@@ -128,7 +128,7 @@ class MPNN(RoundsEncoder):
             first = None if first is None else step.previous(first)
             layers.append((h, step.members))
         read = None if first is None else torch.cat([h, first], dim=1)
-        return SharedStates(h, members, lambda rows: self._old(given.every_atom(rows), batch), layers, read)
+        return SharedStates(h, members, lambda rows: self._old(rounds.every_atom(rows), batch), layers, read)
 
     def rounds_of(self, batch: GraphBatch) -> AtomRounds:
         """The rows of each round, hydrogens among them where they are explicit."""

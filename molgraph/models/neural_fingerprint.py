@@ -84,13 +84,13 @@ class NeuralFingerprint(RoundsEncoder):
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """Each atom's share of the fingerprint."""
-        given, layers = self.rounds_of(batch), []
-        r = given.atoms.rows()
+        rounds, layers = self.rounds_of(batch), []
+        r = rounds.atoms.rows()
         f = r.new_zeros(len(r), self.d_rows)
-        for step, r, share in self.layers(given):
+        for step, r, share in self.layers(rounds):
             f = step.previous(f) + share
             layers.append((r, step.members))
-        return SharedStates(f, given.readout, given.every_atom, layers)
+        return SharedStates(f, rounds.readout, rounds.every_atom, layers)
 
     def atom_bits(self, batch: GraphBatch) -> Float[Tensor, "n_atoms depth length"]:
         """What each atom adds to the fingerprint after each layer."""

@@ -92,14 +92,14 @@ class PNA(RoundsEncoder):
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states after the last layer."""
-        given = self.rounds_of(batch)
-        h, layers = self.embed(given.atoms.rows()), []
-        for step, layer, norm in zip(given.rounds, self.layers, self.norms, strict=True):
-            own = step.previous(h)
-            made = layer(own, step.senders(h), step.bonds, step.relation, self.delta)
-            h = own + self.dropout(norm(made, step.members).relu())
+        rounds = self.rounds_of(batch)
+        h, layers = self.embed(rounds.atoms.rows()), []
+        for step, layer, norm in zip(rounds.rounds, self.layers, self.norms, strict=True):
+            previous = step.previous(h)
+            messages = layer(previous, step.senders(h), step.bonds, step.relation, self.delta)
+            h = previous + self.dropout(norm(messages, step.members).relu())
             layers.append((h, step.members))
-        return SharedStates(h, given.readout, given.every_atom, layers)
+        return SharedStates(h, rounds.readout, rounds.every_atom, layers)
 
 
 class _Layer(nn.Module):
@@ -121,8 +121,8 @@ class _Layer(nn.Module):
     ) -> Float[Tensor, "{relation.n_target} d"]:
         """float [n, d] of the targets, [q, d] and [q, d_bond] of the senders, to [n, d]."""
         degree = relation.offsets.diff().unsqueeze(1)
-        found = propagate(self.of_source(sent) + self.of_bond(bonds), relation, reduce=_aggregations)
-        mean, least, largest, spread = found.chunk(4, dim=1)
+        aggregates = propagate(self.of_source(sent) + self.of_bond(bonds), relation, reduce=_aggregations)
+        mean, least, largest, spread = aggregates.chunk(4, dim=1)
         base = self.of_target(own) * (degree > 0)  # of a row without neighbours everything is zero
         scaled = [mean + base, least + base, largest + base, spread]
         amplify = (degree.clamp(min=1) + 1).to(own.dtype).log() / delta
@@ -132,5 +132,5 @@ class _Layer(nn.Module):
 
 def _aggregations(pairs: Tensor, relation: Relation) -> Tensor:
     """Mean, minimum, maximum and standard deviation side by side."""
-    each = (segment_mean, segment_min, segment_max, segment_std)
-    return torch.cat([reduce(pairs, relation) for reduce in each], dim=1)
+    reductions = (segment_mean, segment_min, segment_max, segment_std)
+    return torch.cat([reduce(pairs, relation) for reduce in reductions], dim=1)

@@ -77,8 +77,8 @@ class PyGConv(AtomEncoder):
         kind = find_conv(conv)
         if "heads" not in takes(kind):
             refuse_unread(PyGConv, conv, {"heads": heads})
-        given = d_hidden, spec.width("bond"), heads, dict(options or {})
-        self.convs = nn.ModuleList(build_conv(kind, *given) for _ in range(depth))
+        args = d_hidden, spec.width("bond"), heads, dict(options or {})
+        self.convs = nn.ModuleList(build_conv(kind, *args) for _ in range(depth))
         self.edge = edge_argument(kind)
         self.norms = make_norms(norm, [d_hidden] * depth)
         self.drop = nn.Dropout(dropout)
@@ -91,11 +91,11 @@ class PyGConv(AtomEncoder):
     def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
         """The atoms' states after the last convolution."""
         edges = batch.once("edge_index", lambda: stack([batch.source, batch.target]))
-        given = {self.edge: batch.features("bond")} if self.edge else {}
+        kwargs = {self.edge: batch.features("bond")} if self.edge else {}
         h, members = self.embed(batch.features("atom")), relations.members(batch)
         if not len(h):  # some convolutions take no empty graph
             return h
         for i, (conv, norm) in enumerate(zip(self.convs, self.norms, strict=True)):
-            m = norm(conv(h, edges, **given), members)
+            m = norm(conv(h, edges, **kwargs), members)
             h = h + self.drop(m.relu() if i + 1 < len(self.convs) else m)
         return h

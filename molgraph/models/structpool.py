@@ -97,10 +97,10 @@ class StructPoolNet(PoolingNet):
     ) -> None:
         super().__init__()
         if released:
-            given = {"d_hidden": d_hidden, "depth": depth, "levels": levels, "l_hop": l_hop, "compat": compat,
+            options = {"d_hidden": d_hidden, "depth": depth, "levels": levels, "l_hop": l_hop, "compat": compat,
                      "assign": assign, "norm": norm, "dropout": dropout, "readout": readout,
                      "max_matrix_gb": max_matrix_gb}  # fmt: skip
-            refuse_unread(StructPoolNet, "the released form", given)
+            refuse_unread(StructPoolNet, "the released form", options)
             self._as_released(spec, k, n_iter)
             return
         if n_iter == 0:

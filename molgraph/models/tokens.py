@@ -94,7 +94,7 @@ class Tokens(Encoder):
         """Encode a batch of sequences; with ``rows`` the states of the tokens that are read too."""
         x, mask = embedded_tokens(batch, self.embed, self.max_tokens)
         h, counts = self.sequence(x, mask)[0][mask], mask.sum(dim=1)
-        each = torch.arange(len(h), device=h.device)
-        graphs, penalties = self.readout(h, Relation(each, row_offsets(counts), len(h), batch.n_graphs))
-        own = (Rows("token", h, torch.nonzero(mask)[:, 0]),) if rows else ()
-        return Encoded(graphs, own, penalties)
+        index = torch.arange(len(h), device=h.device)
+        graphs, penalties = self.readout(h, Relation(index, row_offsets(counts), len(h), batch.n_graphs))
+        token_rows = (Rows("token", h, torch.nonzero(mask)[:, 0]),) if rows else ()
+        return Encoded(graphs, token_rows, penalties)

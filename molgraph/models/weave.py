@@ -96,11 +96,11 @@ class Weave(AtomEncoder):
     def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
         """The atoms' states after the dense layer."""
         self.limit.check(batch)
-        found, members = pairs(batch, self.max_distance), relations.members(batch)
+        atom_pairs, members = pairs(batch, self.max_distance), relations.members(batch)
         a, p = batch.features("atom"), pair_features(batch, self.max_distance)
         with torch.autocast(a.device.type, enabled=False):  # bfloat16's 8 bits would move atoms from bin to bin
             for weave in self.weaves:
-                a, p = weave(a, p, found, members)
+                a, p = weave(a, p, atom_pairs, members)
             return self.norm(self.dense(a).tanh(), members)
 
 
@@ -133,8 +133,8 @@ class _Module(nn.Module):
         one, other = (F.linear(a, weight) for weight in layer.linear.weight.chunk(2, dim=1))
         ends = found.ends.flatten()  # index_select: the gradient of x[index] is not the same for each run
         rows = one.index_select(0, ends) + other.index_select(0, found.ends.flip(1).flatten()) + layer.linear.bias
-        n, each = len(rows), torch.arange(len(rows), device=offsets.device)  # both orders of each pair
-        normed = layer.norm(rows, Relation(each, offsets, n, found.graphs.n_target))
+        n, index = len(rows), torch.arange(len(rows), device=offsets.device)  # both orders of each pair
+        normed = layer.norm(rows, Relation(index, offsets, n, found.graphs.n_target))
         return normed.relu().unflatten(0, (-1, 2)).sum(1)
 
 

@@ -24,23 +24,23 @@ def contexts(batch: GraphBatch, k_c: int, k_p: int) -> tuple[Int[Tensor, " m"], 
     level = batch["atom"]
     at, residue, charge = (level.arrays[name].numpy(force=True) for name in ("position", "residue", "charge"))
     offsets, kind = level.offsets.numpy(force=True), level.code.numpy(force=True)
-    centres, found, counts = [np.zeros(0, np.int64)], [np.zeros((0, k_c + k_p), np.int64)], []
+    centres, neighbours, counts = [np.zeros(0, np.int64)], [np.zeros((0, k_c + k_p), np.int64)], []
     for a, b in pairwise(offsets):
-        own = residue[a:b] == 0
-        ligand, protein = (a + np.flatnonzero(each) for each in (own, ~own))
+        ligand_mask = residue[a:b] == 0
+        ligand, protein = (a + np.flatnonzero(array) for array in (ligand_mask, ~ligand_mask))
         ligand, protein = (ligand, protein) if len(ligand) else (protein, ligand)
         sides = [np.full((len(ligand), k), -1, np.int64) for k in (k_c, k_p)]
         for side, atoms in zip(sides, (ligand, protein), strict=True):
             if not side.size or not len(atoms):
                 continue
             apart = sum((at[ligand, i][:, None] - at[atoms, i][None]) ** 2 for i in range(3))
-            ties = [np.broadcast_to(each[atoms], apart.shape) for each in (charge, residue, kind)]
+            ties = [np.broadcast_to(array[atoms], apart.shape) for array in (charge, residue, kind)]
             order = np.lexsort((*ties, apart), axis=1)[:, : side.shape[1]]
             side[:, : order.shape[1]] = atoms[order]
         centres.append(ligand)
-        found.append(np.concatenate(sides, axis=1))
+        neighbours.append(np.concatenate(sides, axis=1))
         counts.append(len(ligand))
-    centre, near = torch.from_numpy(np.concatenate(centres)), torch.from_numpy(np.concatenate(found))
+    centre, near = torch.from_numpy(np.concatenate(centres)), torch.from_numpy(np.concatenate(neighbours))
     device, n = level.offsets.device, len(centre)
     sizes = torch.tensor(counts, dtype=torch.long, device=device)
     members = Relation(torch.arange(n, device=device), row_offsets(sizes), n, batch.n_graphs)

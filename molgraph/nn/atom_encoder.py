@@ -98,19 +98,19 @@ class AtomEncoder(Encoder):
 
     def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
         """Encode a batch; with ``rows``, write out the atoms' states too."""
-        found = self.states(batch)
-        if not isinstance(found, SharedStates):
-            members, steps = relations.members(batch), found if isinstance(found, list) else [found]
-            found = SharedStates(steps[-1], members, lambda h: h, [(h, members) for h in steps[: len(self.d_layers)]])
+        states = self.states(batch)
+        if not isinstance(states, SharedStates):
+            members, steps = relations.members(batch), states if isinstance(states, list) else [states]
+            states = SharedStates(steps[-1], members, lambda h: h, [(h, members) for h in steps[: len(self.d_layers)]])
         pool = self.pool
         for option in reversed(self.options):
             pool = partial(option.pool, pool)
-        graphs, penalties = pool(found)
+        graphs, penalties = pool(states)
         if not rows:
             return Encoded(graphs, (), penalties)
-        atoms = Rows("atom", found.every_atom(found.h), batch.graph_of("atom"))
-        layers = tuple(propagate(h.to(_single(h)), members) for h, members in found.layers)
-        return Encoded(graphs, (atoms, *found.others()), penalties, layers)
+        atoms = Rows("atom", states.every_atom(states.h), batch.graph_of("atom"))
+        layers = tuple(propagate(h.to(_single(h)), members) for h, members in states.layers)
+        return Encoded(graphs, (atoms, *states.others()), penalties, layers)
 
 
 class RoundsEncoder(AtomEncoder):

@@ -42,9 +42,9 @@ def atom_pairs(batch: GraphBatch) -> AtomPairs:
         ([0, 0, 1, 3], [1, 2, 2, 4], [1, 2, 1, 10])
     """
     offsets, graph = batch["atom"].offsets.numpy(force=True), batch.graph_of("atom").numpy(force=True)
-    each = np.arange(len(graph))
+    index = np.arange(len(graph))
     begin, size = offsets[graph], offsets[graph + 1] - offsets[graph]
-    roots = each[each - begin < MOST_ATOMS]
+    roots = index[index - begin < MOST_ATOMS]
     last = begin[roots] + np.minimum(size[roots], MOST_ATOMS)
     target, spans = ranges(roots + 1, last)
     row = np.repeat(np.arange(len(roots)), np.diff(spans))

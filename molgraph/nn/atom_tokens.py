@@ -52,7 +52,7 @@ class AtomTokeniser(nn.Module):
     def __init__(self, quantiser: str, spec: InputSpec, encoder: str, d: int = 32) -> None:
         super().__init__()
         if not get("bottleneck", read_part(quantiser, "bottleneck").name).discrete:
-            able = ", ".join(f"{each}(512)" for each in names("bottleneck") if get("bottleneck", each).discrete)
+            able = ", ".join(f"{name}(512)" for name in names("bottleneck") if get("bottleneck", name).discrete)
             raise UnsupportedError(f"{quantiser} gives no codes of atoms", hint=f"choose one of {able}")
         self.encoder = second_encoder(encoder, spec, "a tokeniser has an encoder")
         width = spec.width("atom")
@@ -61,7 +61,7 @@ class AtomTokeniser(nn.Module):
 
     def forward(self, graphs: GraphBatch) -> Tokens:
         """Codes of the atoms of molecules in which nothing is masked."""
-        found = self.quantiser.quantise(atom_states(self.encoder(graphs, rows=True)), ring_chains(graphs))
+        codes = self.quantiser.quantise(atom_states(self.encoder(graphs, rows=True)), ring_chains(graphs))
         x = graphs.features("atom").float()
-        wrong = (self.decoder(found.z) - torch.cat([x, gather_sum(x, bonds(graphs))], dim=1)).square().sum(dim=1)
-        return Tokens(found.code, wrong + sum(price.sum(dim=1) for price in found.prices.values()))
+        wrong = (self.decoder(codes.z) - torch.cat([x, gather_sum(x, bonds(graphs))], dim=1)).square().sum(dim=1)
+        return Tokens(codes.code, wrong + sum(price.sum(dim=1) for price in codes.prices.values()))

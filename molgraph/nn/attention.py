@@ -68,9 +68,9 @@ def attend_all(
     n, heads = q.shape[:2]
     rows = torch.cat([q, k, v], dim=1).flatten(1)
     parts = []
-    for padded, own in zip(groups.pad(rows), groups.rows, strict=True):
+    for padded, index in zip(groups.pad(rows), groups.rows, strict=True):
         q, k, v = padded.unflatten(2, (3, heads, -1)).permute(2, 0, 3, 1, 4)
-        out = F.scaled_dot_product_attention(q, k, v, attn_mask=(own < n)[:, None, None, :])
+        out = F.scaled_dot_product_attention(q, k, v, attn_mask=(index < n)[:, None, None, :])
         parts.append(out.transpose(1, 2).flatten(2))
     return groups.unpad(parts, rows[:, : rows.shape[1] // 3]).unflatten(1, (heads, -1))
 

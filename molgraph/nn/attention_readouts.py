@@ -30,8 +30,8 @@ class AttentionReadout(Readout):
 
     def weights(self, scores: Pairs, relation: Relation) -> Pairs:
         """The softmax of float [pairs, heads] over the rows of each graph."""
-        found = segment_weights(scores, relation)
-        return found if self.change is None else self.change(found)
+        weights = segment_weights(scores, relation)
+        return weights if self.change is None else self.change(weights)
 
 
 @register(

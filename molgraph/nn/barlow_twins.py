@@ -15,7 +15,7 @@ def barlow_twins(a: Float[Tensor, "n d"], b: Float[Tensor, "n d"], off_diagonal:
     columns uncorrelated.
     """
     with torch.autocast(a.device.type, enabled=False):
-        a, b = (_standard(each.to(torch.promote_types(each.dtype, torch.float32))) for each in (a, b))
+        a, b = (_standard(view.to(torch.promote_types(view.dtype, torch.float32))) for view in (a, b))
         c = a.T @ b / len(a)
         diagonal = c.diagonal()
         return (1 - diagonal).square().sum() + off_diagonal * (c.square().sum() - diagonal.square().sum())

@@ -69,14 +69,14 @@ class BatchRenorm(Norm):
         mean, variance, seen = norm.statistics()
         relaxed = min(max((seen - self.warmup) / max(self.warmup, 1), 0.0), 1.0) if self.warmup else 1.0
         wide = h.to(mean.dtype)
-        own, spread = wide.mean(0), (wide.var(0, correction=0) + norm.eps).sqrt()
+        batch_mean, spread = wide.mean(0), (wide.var(0, correction=0) + norm.eps).sqrt()
         std = (variance + norm.eps).sqrt()
         with torch.no_grad():
             r_max = 1 + relaxed * (self.r_max - 1)
             r = (spread / std).clamp(1 / r_max, r_max)
-            d = ((own - mean) / std).clamp(-relaxed * self.d_max, relaxed * self.d_max)
-        norm.move(own, wide.var(0))
-        return (((wide - own) / spread * r + d) * norm.weight + norm.bias).to(h.dtype)
+            d = ((batch_mean - mean) / std).clamp(-relaxed * self.d_max, relaxed * self.d_max)
+        norm.move(batch_mean, wide.var(0))
+        return (((wide - batch_mean) / spread * r + d) * norm.weight + norm.bias).to(h.dtype)
 
 
 class RunningBatchNorm(CountedBatchNorm):
@@ -147,9 +147,9 @@ class MABN(Norm):
             return norm(h, members) if len(h) else h
         _, running, seen = norm.statistics()
         wide = h.to(running.dtype)
-        own = wide.detach().square().mean(0)
-        norm.move(torch.zeros_like(own), own)
-        chi = ((own if seen < len(self.psi) else running) + norm.eps).sqrt()
+        batch_square = wide.detach().square().mean(0)
+        norm.move(torch.zeros_like(batch_square), batch_square)
+        chi = ((batch_square if seen < len(self.psi) else running) + norm.eps).sqrt()
         return (_SecondMoment.apply(wide, chi, self.psi, seen) * norm.weight + norm.bias).to(h.dtype)
 
 
@@ -169,7 +169,7 @@ class _SecondMoment(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
         y, chi = ctx.saved_tensors
         (grad,), psi, seen = grads, ctx.psi, ctx.seen
-        own = (grad * y).mean(0)
-        psi[seen % len(psi)] = own.to(psi.dtype)
-        mean = own if seen < len(psi) else psi.mean(0).to(own.dtype)
+        batch_mean = (grad * y).mean(0)
+        psi[seen % len(psi)] = batch_mean.to(psi.dtype)
+        mean = batch_mean if seen < len(psi) else psi.mean(0).to(batch_mean.dtype)
         return (grad - y * mean) / chi, None, None, None

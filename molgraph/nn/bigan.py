@@ -54,8 +54,8 @@ class BiGAN(nn.Module):
 
     def loss(self, x: Float[Tensor, "n d"], z: Float[Tensor, "n e"]) -> Float[Tensor, ""]:
         """What D minimises: the negative of the objective, for rows of data and of noise."""
-        own, other = self.judge(x, self.encoder(x)), self.judge(self.generator(z), z)
-        return F.softplus(-own).mean() + F.softplus(other).mean()
+        real_score, other = self.judge(x, self.encoder(x)), self.judge(self.generator(z), z)
+        return F.softplus(-real_score).mean() + F.softplus(other).mean()
 
     def learn(self, x: Float[Tensor, "n d"]) -> None:
         """A step of D, and one of G and E."""
@@ -64,8 +64,8 @@ class BiGAN(nn.Module):
         self.loss(x, z).backward()
         self.judging.step()
         self.descent.zero_grad()
-        own, other = self.judge(x, self.encoder(x)), self.judge(self.generator(z), z)
-        (F.softplus(own).mean() + F.softplus(-other).mean()).backward()
+        real_score, other = self.judge(x, self.encoder(x)), self.judge(self.generator(z), z)
+        (F.softplus(real_score).mean() + F.softplus(-other).mean()).backward()
         self.descent.step()
 
     def round_trip(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:

@@ -68,8 +68,8 @@ def split_options(encoder: type[Encoder], params: Mapping[str, Any]) -> tuple[di
         UsageError: an unknown option or setting, or an option of another key.
     """
     taken = inspect.signature(encoder.__init__).parameters
-    own = {name: value for name, value in params.items() if name not in KEYS or name in taken}
-    options = {key: str(params[key]) for key in KEYS if key in params and key not in own}
+    settings = {name: value for name, value in params.items() if name not in KEYS or name in taken}
+    options = {key: str(params[key]) for key in KEYS if key in params and key not in settings}
     options = {key: text for key, text in options.items() if text.lower() != "none"}
     for key, text in options.items():
         part = read_part(text, key)
@@ -77,7 +77,7 @@ def split_options(encoder: type[Encoder], params: Mapping[str, Any]) -> tuple[di
         if part.name not in known:
             raise UnknownNameError(f"no option of {key} is named {part.name!r}", hint=f"known: {', '.join(known)}")
         settings_of(get("block", part.name), part)
-    return own, options
+    return settings, options
 
 
 def with_options(
@@ -99,16 +99,16 @@ def with_options(
     Raises:
         UnsupportedError: an option that this encoder cannot take.
     """
-    made: list[BlockOption] = [make_part("block", text) for text in options.values()]
+    block_options: list[BlockOption] = [make_part("block", text) for text in options.values()]
     wide = spec
-    for option in made:
+    for option in block_options:
         _refuse(owner, option, option.missing(encoder, spec))
         wide = option.widen(wide)
     built = make(wide)
-    for option in made:
+    for option in block_options:
         _refuse(owner, option, option.build(built))
-    if made:
-        built.block_options = nn.ModuleList(made)
+    if block_options:
+        built.block_options = nn.ModuleList(block_options)
     return built
 
 

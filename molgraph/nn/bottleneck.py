@@ -102,12 +102,12 @@ def make_bottleneck(posterior: str, d_in: int, d: int, prior: str = "normal", n_
     """
     for name, role in ((posterior, False), (prior, True)):
         if get("bottleneck", name).is_prior != role:
-            able = [each for each in names("bottleneck") if get("bottleneck", each).is_prior == role]
+            able = [kind for kind in names("bottleneck") if get("bottleneck", kind).is_prior == role]
             words = f"{name} is {'no' if role else 'a'} prior"
             raise UnsupportedError(words, hint=f"choose one of {', '.join(able)}")
     if get("bottleneck", posterior).discrete and prior != "normal":
         words = f"{posterior} has a prior of its codes, and no {prior} beside it"
         raise ConflictError(words, hint="leave params.prior out")
     beside = make_part("bottleneck", prior, d, d, None, n_rows)
-    made: Bottleneck = make_part("bottleneck", posterior, d_in, d, beside, n_rows)
-    return made
+    bottleneck: Bottleneck = make_part("bottleneck", posterior, d_in, d, beside, n_rows)
+    return bottleneck

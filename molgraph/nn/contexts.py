@@ -37,12 +37,12 @@ def context_keys(batch: GraphBatch) -> tuple[Int[Tensor, " n_atoms"], Int[Tensor
     assert atoms.table is not None and bonds.table is not None
     element = atoms.table[:, : ATOM_BLOCKS[0]].argmax(dim=1)[atoms.code]
     kind = bonds.table[:, BONDS].argmax(dim=1)[bonds.code]
-    own, zeros = _ELEMENT.to(element.device)[element], torch.zeros_like(element)
+    element_keys, zeros = _ELEMENT.to(element.device)[element], torch.zeros_like(element)
     neighbours = _NEIGHBOUR.to(element.device)[kind, element[batch.source]]
     around = zeros.index_add(0, batch.target, _BOND.to(element.device)[kind])
-    ends = _mixed(own + around)
+    ends = _mixed(element_keys + around)
     of_bonds = _BOND.to(element.device)[kind] + ends[batch.source] + ends[batch.target]
-    return own + zeros.index_add(0, batch.target, neighbours), of_bonds
+    return element_keys + zeros.index_add(0, batch.target, neighbours), of_bonds
 
 
 def _mixed(x: Tensor) -> Tensor:
@@ -82,8 +82,8 @@ class Contexts(nn.Module):
         for first in range(0, len(store), CHUNK):
             batch = collate(store, np.arange(first, min(first + CHUNK, len(store))))
             for count, keys in zip(counts, context_keys(batch), strict=True):
-                found, n = torch.unique(keys, return_counts=True)
-                count.update(dict(zip(found.tolist(), n.tolist(), strict=True)))
+                unique_keys, n = torch.unique(keys, return_counts=True)
+                count.update(dict(zip(unique_keys.tolist(), n.tolist(), strict=True)))
         for level, count in zip(self.LEVELS, counts, strict=True):
             common = sorted(count.items(), key=lambda pair: (-pair[1], pair[0]))[: self.most]
             keys = getattr(self, f"{level}_keys")
@@ -97,7 +97,7 @@ class Contexts(nn.Module):
 
     def views(self, batch: GraphBatch, rows: Sequence[Rows]) -> dict[str, list[Float[Tensor, "n d"]]]:
         """The states of atoms and of bonds in both views, from an encoder's rows."""
-        atoms, bonds = (each.h.chunk(2, dim=1) for each in rows)
+        atoms, bonds = (level.h.chunk(2, dim=1) for level in rows)
         x = torch.cat([batch.features("atom").index_select(0, batch.source), batch.features("bond")], dim=1)
         return {"atom": [*atoms], "bond": [out(h, x) for out, h in zip(self.of_bonds, bonds, strict=True)]}
 

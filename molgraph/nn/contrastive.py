@@ -59,12 +59,12 @@ def info_nce(
     """
     s, n = candidates(scores, positive, excluded, repeats)
     losses = F.cross_entropy(s, positive, reduction="none")
-    found = of_losses(losses, n.log(), positive, repeats)
+    estimate = of_losses(losses, n.log(), positive, repeats)
     if more is None:
-        return found
+        return estimate
     positives = torch.cat([s.gather(1, positive[:, None]), more], dim=1)
     several = torch.cat([s, more], dim=1).logsumexp(dim=1) - positives.logsumexp(dim=1)
-    return of_losses(several, n.log(), positive, repeats)._replace(bound=found.bound)
+    return of_losses(several, n.log(), positive, repeats)._replace(bound=estimate.bound)
 
 
 def debiased_info_nce(
@@ -129,5 +129,5 @@ def of_losses(
 ) -> Contrast:
     """Losses with their means over molecules; ``ceilings`` is the logarithm of the candidates of each anchor."""
     weights = torch.ones_like(losses) if repeats is None else 1 / repeats[positive].to(losses)
-    loss, ceiling = ((each * weights).sum() / weights.sum() for each in (losses, ceilings))
+    loss, ceiling = ((values * weights).sum() / weights.sum() for values in (losses, ceilings))
     return Contrast(losses, loss, ceiling - loss, ceiling)

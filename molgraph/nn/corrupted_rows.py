@@ -28,8 +28,8 @@ def jsd_corrupted(
     """
     dtype = torch.promote_types(local.dtype, torch.float32)
     with torch.autocast(local.device.type, enabled=False):
-        own = global_.to(dtype).index_select(0, graph_of)
-        right, wrong = (own * local.to(dtype)).sum(dim=1), (own * corrupted.to(dtype)).sum(dim=1)
+        summary = global_.to(dtype).index_select(0, graph_of)
+        right, wrong = (summary * local.to(dtype)).sum(dim=1), (summary * corrupted.to(dtype)).sum(dim=1)
         counts = torch.bincount(graph_of, minlength=len(global_)).clamp(min=1)
         losses = F.softplus(-right) + F.softplus(wrong)
         return losses.new_zeros(len(global_)).index_add(0, graph_of, losses) / counts

@@ -96,17 +96,17 @@ class AtomRounds:
     @cached_property
     def to_last(self) -> tuple[Relation, ...]:
         """From the rows before each round to the last rows that they became."""
-        row, found = np.arange(self.readout.n_source), []
+        row, links = np.arange(self.readout.n_source), []
         with ordinary_tensors():
             for step in reversed(self.rounds):
                 row = step.before.source.numpy(force=True)[row]
-                found.append(choice(self.atom_row.device, row, step.before.n_source))
-        return tuple(found[::-1])
+                links.append(choice(self.atom_row.device, row, step.before.n_source))
+        return tuple(links[::-1])
 
     def side_by_side(self, layers: Sequence[Float[Tensor, "_ _"]]) -> Float[Tensor, "rows d"]:
         """The states of the last rows in every layer, from those of each layer's own rows, the first layer's first."""
-        found = [gather_sum(h, link) for h, link in zip(layers[:-1], self.to_last, strict=True)]
-        return torch.cat([*found, layers[-1]], dim=1)
+        pieces = [gather_sum(h, link) for h, link in zip(layers[:-1], self.to_last, strict=True)]
+        return torch.cat([*pieces, layers[-1]], dim=1)
 
 
 @once_a_batch
@@ -190,8 +190,8 @@ def atom_rounds(batch: GraphBatch, rounds: int, *, distinct: bool) -> AtomRounds
         sent, sender = np.unique(bond_code[pairs] * len(first) + rows[: len(pairs)], return_inverse=True)
         kinds, sizes = np.unique(sent // n, return_counts=True)
         features = kinds_of_bonds.index_select(0, _put(batch, kinds))
-        link, own = _relation(batch, sender, spans, len(sent)), rows[len(pairs) :]
-        senders, before = (choice(batch.source.device, row, len(first)) for row in (sent % n, own))
+        link, previous = _relation(batch, sender, spans, len(sent)), rows[len(pairs) :]
+        senders, before = (choice(batch.source.device, row, len(first)) for row in (sent % n, previous))
         steps.append(AtomRound(senders, features, tuple(sizes.tolist()), link, before, members))
         atoms = seen[first]
         members = Relation(before.source[members.source], readout.offsets, len(atoms), readout.n_target)

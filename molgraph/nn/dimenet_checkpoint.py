@@ -64,12 +64,12 @@ def load_dimenet(
         words = f"{os.fspath(path)} holds no weights of DimeNet ({error})"
         raise FormatError(words, hint=f"give {_NOT_ONE}") from error
     known = dict(network.named_parameters())
-    own = {name: value for key, value in weights.items() if (name := _own_name(key)) in known}
-    if missing := sorted(known.keys() - own.keys()):
+    state = {name: value for key, value in weights.items() if (name := _own_name(key)) in known}
+    if missing := sorted(known.keys() - state.keys()):
         raise FormatError(f"{os.fspath(path)} lacks the weight {missing[0]}", hint=f"give {_NOT_ONE}, whole")
     table = torch.zeros_like(known["embed.weight"])
-    table[:, : len(own["embed.weight"])] = own["embed.weight"].t()[:, : table.shape[1]]
-    for name, value in {**own, "embed.weight": table}.items():
+    table[:, : len(state["embed.weight"])] = state["embed.weight"].t()[:, : table.shape[1]]
+    for name, value in {**state, "embed.weight": table}.items():
         if value.shape != known[name].shape:
             wrong = f"{name} of the shape {[*value.shape]}, where {[*known[name].shape]} fits the others"
             raise FormatError(f"{os.fspath(path)} has the weight {wrong}", hint=f"give {_NOT_ONE}")

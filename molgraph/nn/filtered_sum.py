@@ -35,8 +35,8 @@ def filtered_sum(
     if torch._C._are_functorch_transforms_active():
         return _plain(h, basis, weight, angles.pairs, angles.back, angles.along)
     with torch.autocast(h.device.type, enabled=False):
-        own = [each.to(angles.pairs.dtype) for each in (h, basis, weight)]
-        return _FilteredSum.apply(*own, angles.pairs, angles.back, angles.along)
+        operands = [tensor.to(angles.pairs.dtype) for tensor in (h, basis, weight)]
+        return _FilteredSum.apply(*operands, angles.pairs, angles.back, angles.along)
 
 
 def _plain(*inputs: Any) -> Tensor:
@@ -69,12 +69,12 @@ class _FilteredSum(torch.autograd.Function):
         h, basis, weight, _, back = inputs = ctx.saved_tensors
         needed, again = ctx.needs_input_grad[:4], torch.is_grad_enabled()
         if again or needed[1] or needed[3]:  # a gradient of gradients, or of positions
-            own = [*inputs] if again else [x.detach() for x in inputs]
-            asked = [x if again else x.requires_grad_() for x, asks in zip(own, needed, strict=False) if asks]
+            operands = [*inputs] if again else [x.detach() for x in inputs]
+            asked = [x if again else x.requires_grad_() for x, asks in zip(operands, needed, strict=False) if asks]
             with torch.enable_grad():
-                out = _plain(*own, ctx.along)
-            made = iter(torch.autograd.grad(out, asked, grad, create_graph=again))
-            return *(next(made) if asks else None for asks in needed), None, None
+                out = _plain(*operands, ctx.along)
+            gradients = iter(torch.autograd.grad(out, asked, grad, create_graph=again))
+            return *(next(gradients) if asks else None for asks in needed), None, None
         d_h, d_weight = torch.zeros_like(h), torch.empty_like(weight)
         for b, w, angle, d_w in zip(basis, weight, back, d_weight, strict=True):
             sent = gather_weighted(grad, ctx.along.relation.transpose, angle)

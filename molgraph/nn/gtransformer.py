@@ -98,9 +98,9 @@ class GTransformer(nn.Module):
         self, h: Float[Tensor, "r d"], hops: Hops, edges: Float[Tensor, "r d_edge"] | None, groups: SizeGroups
     ) -> Float[Tensor, "r d"]:
         """States float [r, d] after the block, before its norm."""
-        made, level = self.passing(h, hops, edges)
-        made = torch.bmm(made.view(3, -1, made.shape[2]), self.project).unflatten(1, (self.heads, -1)).flatten(0, 1)
-        q, k, v = rows_along(made, level.every).transpose(0, 1).chunk(3, dim=1)
+        qkv, level = self.passing(h, hops, edges)
+        qkv = torch.bmm(qkv.view(3, -1, qkv.shape[2]), self.project).unflatten(1, (self.heads, -1)).flatten(0, 1)
+        q, k, v = rows_along(qkv, level.every).transpose(0, 1).chunk(3, dim=1)
         return self.dropout(self.w_o(attend_all(q, k, v, groups).flatten(1)))
 
 

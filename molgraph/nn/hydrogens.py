@@ -52,10 +52,10 @@ def with_hydrogens(batch: GraphBatch) -> WithHydrogens:
     assert atoms.table is not None and bonds.table is not None
     starts, graph = (t.numpy(force=True) for t in (atoms.offsets, batch.graph_of("atom")))
     source, target, reverse = (t.numpy(force=True) for t in (batch.source, batch.target, batch.reverse))
-    each = atoms.table[:, _COUNT].argmax(1).index_select(0, atoms.code).numpy(force=True)  # hydrogens of an atom
-    before = offsets_of(np.bincount(graph, each, batch.n_graphs).astype(np.int64))  # hydrogens of earlier molecules
+    counts = atoms.table[:, _COUNT].argmax(1).index_select(0, atoms.code).numpy(force=True)  # hydrogens of an atom
+    before = offsets_of(np.bincount(graph, counts, batch.n_graphs).astype(np.int64))  # hydrogens of earlier molecules
     old = np.arange(len(graph)) + before[graph]
-    parent, n_new, e = np.repeat(np.arange(len(graph)), each), int(before[-1]), len(source)
+    parent, n_new, e = np.repeat(np.arange(len(graph)), counts), int(before[-1]), len(source)
     new = starts[graph[parent] + 1] + np.arange(n_new)
     ends = np.concatenate([old[target], new, old[parent]])
     order = np.argsort(ends, kind="stable")

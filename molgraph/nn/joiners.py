@@ -138,8 +138,8 @@ class CrossAttention(Joiner):
     def forward(self, parts: Sequence[JoinPart]) -> Float[Tensor, "n {self.d_out}"]:
         """float [n, sum of the widths + parts * d_hidden]."""
         rows = [part.encoded.rows[0] for part in parts]
-        queries = [make(own.h) for make, own in zip(self.query, rows, strict=True)]
-        keys = [make(own.h) for make, own in zip(self.key_value, rows, strict=True)]
+        queries = [make(side.h) for make, side in zip(self.query, rows, strict=True)]
+        keys = [make(side.h) for make, side in zip(self.key_value, rows, strict=True)]
         n = parts[0].states.shape[0]
         read = []
         for i in range(len(parts)):
@@ -152,8 +152,8 @@ class CrossAttention(Joiner):
             k, v = (t.unflatten(1, (self.heads, -1)) for t in keys[j].index_select(0, theirs).chunk(2, dim=1))
             heard = attend(q, k, v, pairs).flatten(1)
             counts = torch.bincount(to_row, minlength=n)
-            each = torch.arange(len(to_row), device=to_row.device)
-            read.append(segment_mean(heard, Relation(each, row_offsets(counts), len(to_row), n)))
+            index = torch.arange(len(to_row), device=to_row.device)
+            read.append(segment_mean(heard, Relation(index, row_offsets(counts), len(to_row), n)))
         return torch.cat([*(part.states for part in parts), *read], dim=1)
 
 

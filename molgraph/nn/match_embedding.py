@@ -30,8 +30,8 @@ class Gaussians(NamedTuple):
 
     def divergence(self) -> Float[Tensor, " n"]:
         """Kullback-Leibler divergence of each from N(0, I), in nats."""
-        each = self.log_variance.exp() + self.mean.square() - 1 - self.log_variance
-        return each.sum(dim=1) / 2
+        terms = self.log_variance.exp() + self.mean.square() - 1 - self.log_variance
+        return terms.sum(dim=1) / 2
 
 
 class MatchEmbedding(nn.Module):
@@ -77,6 +77,6 @@ class MatchEmbedding(nn.Module):
         """float [n, m]: its logarithm; that of one point a Gaussian where ``k`` is 1."""
         x, y = a.sample(self.k, random), b.sample(self.k, random)
         distance = torch.cdist(x.flatten(0, 1), y.flatten(0, 1), compute_mode="donot_use_mm_for_euclid_dist")
-        each = F.logsigmoid(self.bias - self.scale * distance).reshape(self.k, len(a.mean), self.k, len(b.mean))
-        total: Float[Tensor, "n m"] = each.permute(1, 3, 0, 2).flatten(2).logsumexp(dim=2)
+        log_probs = F.logsigmoid(self.bias - self.scale * distance).reshape(self.k, len(a.mean), self.k, len(b.mean))
+        total: Float[Tensor, "n m"] = log_probs.permute(1, 3, 0, 2).flatten(2).logsumexp(dim=2)
         return total - 2 * torch.tensor(float(self.k)).log()

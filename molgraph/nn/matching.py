@@ -73,8 +73,8 @@ def attention_scores(
     weights = attention(words, is_word, regions, is_region, gamma_1)
     context = torch.einsum("nmtr,mrd->nmtd", weights, regions)
     cosine = F.cosine_similarity(context, words[:, None], dim=3)
-    each = (gamma_2 * cosine).masked_fill(~is_word[:, None], float("-inf"))
-    return each.logsumexp(dim=2) / gamma_2
+    logits = (gamma_2 * cosine).masked_fill(~is_word[:, None], float("-inf"))
+    return logits.logsumexp(dim=2) / gamma_2
 
 
 def attention(

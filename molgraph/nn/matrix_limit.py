@@ -69,13 +69,13 @@ class MatrixLimit:
 
     def too_large(self, store: GraphStore) -> dict[int, UsageError]:
         """The graphs of a store that would be refused, by their numbers."""
-        sizes, found = np.diff(store.levels["atom"].offsets).astype(np.int64), {}
+        sizes, refusals = np.diff(store.levels["atom"].offsets).astype(np.int64), {}
         for graph in np.flatnonzero(sizes**2 > self.most_rows).tolist():
             try:
                 self.check(collate(store, np.array([graph])))
             except UsageError as refusal:
-                found[graph] = refusal
-        return found
+                refusals[graph] = refusal
+        return refusals
 
     def _rows(self, batch: GraphBatch) -> Int[Tensor, " g"]:
         if self.distance is None:

@@ -112,11 +112,11 @@ class _RowLosses(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Float[Tensor, " n"]) -> tuple[Tensor, Tensor, None, None]:
-        local, global_, own = ctx.saved_tensors
+        local, global_, graph_of = ctx.saved_tensors
         of_local, of_global = torch.empty_like(local), torch.zeros_like(global_)
         for start in range(0, len(local), ctx.size):
             rows = slice(start, start + ctx.size)
-            scores, column = local[rows] @ global_.T, own[rows, None]
+            scores, column = local[rows] @ global_.T, graph_of[rows, None]
             positive = -scores.gather(1, column).neg_().sigmoid_()  # the derivative of softplus(-t)
             slope = scores.sigmoid_().div_(len(global_) - 1).scatter_(1, column, positive).mul_(grad[rows, None])
             of_local[rows] = slope @ global_

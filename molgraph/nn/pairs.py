@@ -47,16 +47,16 @@ def pairs(batch: GraphBatch, n: int) -> Pairs:
         ([[1, 0], [2, 0], [2, 1]], [1, 2, 1])
     """
     size = max(batch.n_atoms, 1)
-    found = _keys(hops(batch, n), size)  # a pair as one number, later atom * size + earlier atom
-    distance = np.full(len(found), n)
+    keys = _keys(hops(batch, n), size)  # a pair as one number, later atom * size + earlier atom
+    distance = np.full(len(keys), n)
     for nearer in range(n - 1, 0, -1):
-        distance[np.isin(found, _keys(hops(batch, nearer), size))] = nearer
-    late, early = found // size, found % size
+        distance[np.isin(keys, _keys(hops(batch, nearer), size))] = nearer
+    late, early = keys // size, keys % size
     source, target = batch.source.numpy(force=True), batch.target.numpy(force=True)
     between = np.flatnonzero(source != target)
     of_bond = np.maximum(source, target)[between] * size + np.minimum(source, target)[between]
     graph = batch.graph_of("atom").numpy(force=True)[late]
-    each, device = np.arange(len(found)), batch.target.device
+    index, device = np.arange(len(keys)), batch.target.device
 
     def relation(source: np.ndarray, target: np.ndarray, n_source: int, n_target: int) -> Relation:
         order = np.argsort(target, kind="stable")
@@ -67,18 +67,18 @@ def pairs(batch: GraphBatch, n: int) -> Pairs:
         _put(np.stack([late, early], axis=1), device),
         _put(distance, device),
         _same_ring(batch, late, early),
-        relation(between, np.searchsorted(found, of_bond), batch.n_bonds, len(found)),
-        relation(np.concatenate([each, each]), np.concatenate([late, early]), len(found), batch.n_atoms),
-        relation(each, graph, len(found), batch.n_graphs),
+        relation(between, np.searchsorted(keys, of_bond), batch.n_bonds, len(keys)),
+        relation(np.concatenate([index, index]), np.concatenate([late, early]), len(keys), batch.n_atoms),
+        relation(index, graph, len(keys), batch.n_graphs),
     )
 
 
 def pair_features(batch: GraphBatch, n: int) -> Float[Tensor, "p d_pair"]:
     """The bond's features (zeros without a bond), the distance one-hot from 1 to ``n``, and the same ring."""
-    found, bonds = pairs(batch, n), batch.features("bond")
-    near = torch.arange(1, n + 1, device=bonds.device) == found.distance.unsqueeze(1)
-    told = torch.cat([near, found.same_ring.unsqueeze(1)], dim=1)
-    return torch.cat([propagate(bonds, found.bonds, reduce="mean"), told.to(bonds.dtype)], dim=1)
+    atom_pairs, bonds = pairs(batch, n), batch.features("bond")
+    near = torch.arange(1, n + 1, device=bonds.device) == atom_pairs.distance.unsqueeze(1)
+    features = torch.cat([near, atom_pairs.same_ring.unsqueeze(1)], dim=1)
+    return torch.cat([propagate(bonds, atom_pairs.bonds, reduce="mean"), features.to(bonds.dtype)], dim=1)
 
 
 def _keys(near: Relation, size: int) -> np.ndarray:
@@ -91,8 +91,8 @@ def _same_ring(batch: GraphBatch, late: np.ndarray, early: np.ndarray) -> Tensor
     rings = batch["atom"].arrays.get("rings")
     if rings is None:
         return torch.zeros(len(late), dtype=torch.bool, device=batch.target.device)
-    own = rings.numpy(force=True)
-    return _put((own[late] & own[early]) != 0, batch.target.device)
+    ring_bits = rings.numpy(force=True)
+    return _put((ring_bits[late] & ring_bits[early]) != 0, batch.target.device)
 
 
 def _put(values: np.ndarray, device: torch.device) -> Tensor:

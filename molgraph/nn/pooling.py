@@ -45,7 +45,7 @@ class DensePool(nn.Module):
             groups, logits = graph.groups, self.norm(self.unary(h, graph))
             xs: list[Float[Tensor, "_ k d"]] = []
             adjacencies: list[Float[Tensor, "_ k k"]] = []
-            found: list[Penalties] = []
+            terms: list[Penalties] = []
             pool = diff_pool if self.name == "diffpool" else dense_mincut_pool
             padded = zip(groups.pad(h), groups.pad(logits), dense_adjacency(graph, h.dtype), groups.rows, strict=True)
             for x, u, adjacency, rows in padded:
@@ -56,10 +56,10 @@ class DensePool(nn.Module):
                 xs, adjacencies = [*xs, x], [*adjacencies, adjacency]
                 names = ("link", "entropy") if self.name == "diffpool" else ("mincut", "orthogonality")
                 share = len(x) / max(1, graph.members.n_target)
-                found.append({f"{self.name}_{name}": share * loss for name, loss in zip(names, losses, strict=True)})
+                terms.append({f"{self.name}_{name}": share * loss for name, loss in zip(names, losses, strict=True)})
             x = groups.join(xs, h.new_zeros(self.k, h.shape[1]))
             adjacency = groups.join(adjacencies, h.new_zeros(self.k, self.k))
-            penalties = add_penalties([graph.penalties, *found])
+            penalties = add_penalties([graph.penalties, *terms])
             return graph.pooled(x, adjacency, logits.softmax(1), penalties)
 
 
@@ -86,9 +86,9 @@ def dense_adjacency(graph: RowGraph, dtype: torch.dtype) -> list[Float[Tensor, "
         groups.place.index_select(0, relation.target), right=True,
     )  # fmt: skip
     for i, rows in enumerate(groups.rows):
-        own, length = group_of == i, rows.shape[1]
-        target = groups.place[relation.target[own]] - first
-        source = groups.place[relation.source[own]] - first
+        mask, length = group_of == i, rows.shape[1]
+        target = groups.place[relation.target[mask]] - first
+        source = groups.place[relation.source[mask]] - first
         counts = torch.bincount(target * length + source % length, minlength=rows.numel() * length)
         out.append(counts.view(*rows.shape, length).to(dtype))
         first += rows.numel()
@@ -154,14 +154,14 @@ def keep_best(
     n = len(score)
     order = score.argsort(descending=True)
     order = order[graph_of[order].argsort(stable=True)]
-    own, sorted_ = graph_of[order], score[order]
-    new = (sorted_.diff() < -TIE) | (own.diff() > 0)
+    graph, sorted_ = graph_of[order], score[order]
+    new = (sorted_.diff() < -TIE) | (graph.diff() > 0)
     level = torch.cat([new.new_zeros(1), new]).cumsum(0)
     order = order[(level * n + order).argsort()]
     counts = torch.bincount(graph_of, minlength=n_graphs)
     first = counts.cumsum(0) - counts
     most = (ratio * counts.double()).ceil().long()
-    return order[torch.arange(n, device=order.device) - first[own] < most[own]]
+    return order[torch.arange(n, device=order.device) - first[graph] < most[graph]]
 
 
 def make_pool(name: PoolingName, d_in: int, k: int, ratio: float) -> DensePool | KeepTop:

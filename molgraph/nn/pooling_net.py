@@ -53,7 +53,7 @@ class PoolingNet(Encoder):
         reading = [make_part("readout", readout, d) for _ in pools]
         self.readouts = nn.ModuleList(reading)
         self.dropout = nn.Dropout(dropout)
-        self.d_out, self.d_rows = sum(each.d_out for each in reading), d
+        self.d_out, self.d_rows = sum(reader.d_out for reader in reading), d
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the relations and the groups of graphs of alike size ahead."""
@@ -69,9 +69,9 @@ class PoolingNet(Encoder):
             graph = (
                 graph if isinstance(after, nn.Identity) else replace(graph, h=self._layer(after, norm, graph.h, graph))
             )
-            found, own = readout(graph.h, graph.members)
-            states.append(found)
-            penalties.append(own)
+            state, penalty = readout(graph.h, graph.members)
+            states.append(state)
+            penalties.append(penalty)
         below = (Rows("atom", atoms, batch.graph_of("atom")),) if rows else ()
         return Encoded(torch.cat(states, dim=1), below, add_penalties([graph.penalties, *penalties]))
 
@@ -81,13 +81,13 @@ class PoolingNet(Encoder):
         Raises:
             UnsupportedError: a pooling that keeps some atoms and has no clusters.
         """
-        found = self.pools[0](self._atoms(batch)).assignment
-        if found is None:
+        assignment = self.pools[0](self._atoms(batch)).assignment
+        if assignment is None:
             raise UnsupportedError(
                 "this pooling keeps some of the atoms and has no clusters",
                 hint="structpool, and the poolings diffpool and mincut of pyg_pool, have them",
             )
-        return found
+        return assignment
 
     def _atoms(self, batch: GraphBatch) -> RowGraph:
         """The atoms' states after all convolutions, with their graph."""

@@ -27,7 +27,7 @@ def find_conv(name: str) -> type[nn.Module]:
 
     kind = getattr(pyg, name, None) if name.endswith("Conv") else None
     if not inspect.isclass(kind) or not issubclass(kind, nn.Module):
-        known = [each for each in dir(pyg) if each.endswith("Conv")]
+        known = [conv for conv in dir(pyg) if conv.endswith("Conv")]
         raise UnknownNameError(f"PyG has no convolution {name!r}", hint=nearest(name, known))
     return kind
 
@@ -60,7 +60,7 @@ def build_conv(kind: type[nn.Module], d_hidden: int, d_bond: int, heads: int, op
     heads, network, forms = _forms(kind, heads, options)
     if len(forms) > 1 and forms[0][1] != 1 and d_hidden % heads:
         raise ValueError(f"heads is {heads}, d_hidden {d_hidden}: heads must divide d_hidden")
-    unready, made, reason = torch.empty(0).device.type == "meta", [], ""  # meta: a file is measured before it is loaded
+    unready, nets, reason = torch.empty(0).device.type == "meta", [], ""  # meta: a file is measured before it is loaded
 
     def make(form: tuple[int, int], d: int) -> nn.Module:
         have: dict[str, Any] = dict.fromkeys(("in_channels", "channels", "hidden_channels"), d)
@@ -70,27 +70,27 @@ def build_conv(kind: type[nn.Module], d_hidden: int, d_bond: int, heads: int, op
             have["nn"] = nn.Sequential(nn.Linear(read, d), nn.ReLU(), nn.Linear(d, out))
         if edge_argument(kind):
             have |= {"edge_dim": d_bond, "dim": d_bond}
-        given = dict(options)
-        if isinstance(given.get("deg"), list):  # PNAConv's histogram of degrees, which a recipe writes as a list
-            given["deg"] = torch.tensor(given["deg"])
-        return kind(**{key: value for key, value in have.items() if key in takes(kind)} | given)
+        kwargs = dict(options)
+        if isinstance(kwargs.get("deg"), list):  # PNAConv's histogram of degrees, which a recipe writes as a list
+            kwargs["deg"] = torch.tensor(kwargs["deg"])
+        return kind(**{key: value for key, value in have.items() if key in takes(kind)} | kwargs)
 
     for form in forms:
         try:
-            made.append(make(form, d_hidden))
+            nets.append(make(form, d_hidden))
             if unready:
                 with torch.device("cpu"), torch.random.fork_rng(devices=[]):
                     d = 4 * max(parts for _, parts in forms)
                     shape = _try(make(form, d), d, d_bond)
             else:
-                d, shape = d_hidden, _try(made[-1], d_hidden, d_bond)
+                d, shape = d_hidden, _try(nets[-1], d_hidden, d_bond)
             if shape == (N_TRIAL, d):
-                return _with_small_batches(made[-1])
+                return _with_small_batches(nets[-1])
             reason = reason or f"it gives values of shape {shape}, and {(N_TRIAL, d)} was asked for"
         except Exception as error:  # it is somebody else's code, which may raise anything
             reason = reason or f"{type(error).__name__}: {error}".removesuffix(": ")
-    if unready and made:  # options of a certain width; it ran when it was written
-        return _with_small_batches(made[0])
+    if unready and nets:  # options of a certain width; it ran when it was written
+        return _with_small_batches(nets[0])
     words = f"{kind.__name__} cannot be used with {sorted(options) or 'its defaults'} ({' '.join(reason.split())})"
     hint = f"these work: {', '.join(TESTED)}; options={{...}} hands a convolution what it asks for"
     raise UnsupportedError(words, hint=hint)
@@ -125,11 +125,11 @@ def _forms(kind: type[nn.Module], heads: int, options: Mapping[str, Any]) -> tup
 def _try(conv: nn.Module, d_hidden: int, d_bond: int) -> tuple[int, ...]:
     """The shape of what it gives for a star of five nodes; raises where the order of nodes and edges matters."""
     edges = torch.tensor([[0, 0, 0, 0, 1, 2, 3, 4], [1, 2, 3, 4, 0, 0, 0, 0]])
-    given = {name: torch.ones(8, d_bond) for name in filter(None, [edge_argument(type(conv))])}
+    kwargs = {name: torch.ones(8, d_bond) for name in filter(None, [edge_argument(type(conv))])}
     rows = torch.arange(N_TRIAL * d_hidden).view(N_TRIAL, d_hidden).sin()
     with torch.no_grad():
-        out = conv.eval()(rows, edges, **given)
-        backwards = conv(rows.flip(0), N_TRIAL - 1 - edges.roll(1, 1), **given).flip(0)
+        out = conv.eval()(rows, edges, **kwargs)
+        backwards = conv(rows.flip(0), N_TRIAL - 1 - edges.roll(1, 1), **kwargs).flip(0)
     conv.train()
     if out.shape == backwards.shape and not torch.allclose(out, backwards, rtol=1e-3, atol=1e-3, equal_nan=True):
         raise ValueError("it reads the order of nodes and edges")

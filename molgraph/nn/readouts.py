@@ -36,8 +36,8 @@ class Readout(nn.Module):
     def forward(self, h: Sources, relation: Relation) -> tuple[GraphStates, Penalties]:
         """float [r, d] to float32 (or float64) [g, d_out], and the penalties, where there are any."""
         with torch.autocast(h.device.type, enabled=False):
-            found = self.read(h.to(torch.promote_types(h.dtype, torch.float32)), relation)
-        return found if isinstance(found, tuple) else (found, {})
+            output = self.read(h.to(torch.promote_types(h.dtype, torch.float32)), relation)
+        return output if isinstance(output, tuple) else (output, {})
 
     @abstractmethod
     def read(self, h: Sources, relation: Relation) -> GraphStates | tuple[GraphStates, Penalties]:
@@ -114,12 +114,12 @@ class Concat(Readout):
     def __init__(self, d_in: int, parts: str = "mean+max") -> None:
         super().__init__(d_in)
         self.readouts = nn.ModuleList(make_part("readout", part, d_in) for part in parts.split("+"))
-        widths: list[Any] = [each.d_out for each in self.readouts]
+        widths: list[Any] = [readout.d_out for readout in self.readouts]
         self.d_out = sum(widths)
 
     def read(self, h: Sources, relation: Relation) -> tuple[GraphStates, Penalties]:
         """float [r, d] to [g, the sum of the readouts' widths]; of penalties with one name, the mean."""
-        made = [readout(h, relation) for readout in self.readouts]
-        names = dict.fromkeys(name for _, penalties in made for name in penalties)
-        shared = {name: torch.stack([own[name] for _, own in made if name in own]).mean() for name in names}
-        return torch.cat([graphs for graphs, _ in made], dim=1), shared
+        outputs = [readout(h, relation) for readout in self.readouts]
+        names = dict.fromkeys(name for _, penalties in outputs for name in penalties)
+        shared = {name: torch.stack([losses[name] for _, losses in outputs if name in losses]).mean() for name in names}
+        return torch.cat([graphs for graphs, _ in outputs], dim=1), shared

@@ -57,9 +57,9 @@ def bonds(batch: GraphBatch) -> Relation:
 @once_a_batch
 def arriving(batch: GraphBatch) -> Relation:
     """From directed bonds to the atoms at which they arrive."""
-    each = torch.arange(batch.n_bonds, device=batch.target.device)
+    index = torch.arange(batch.n_bonds, device=batch.target.device)
     counts = torch.bincount(batch.target, minlength=batch.n_atoms)
-    return Relation(each, row_offsets(counts), batch.n_bonds, batch.n_atoms)
+    return Relation(index, row_offsets(counts), batch.n_bonds, batch.n_atoms)
 
 
 def bonds_before(
@@ -91,10 +91,10 @@ def next_bonds(batch: GraphBatch) -> Relation:
 @once_a_batch
 def members(batch: GraphBatch, level: str = "atom") -> Relation:
     """From the rows of a level to their graphs."""
-    own, n = batch[level], len(batch[level])
-    each = torch.arange(n, device=own.offsets.device)
-    back = batch.graph_of(level), torch.arange(n + 1, device=own.offsets.device)
-    return Relation(each, own.offsets, n, batch.n_graphs, back)
+    batch_level, n = batch[level], len(batch[level])
+    index = torch.arange(n, device=batch_level.offsets.device)
+    back = batch.graph_of(level), torch.arange(n + 1, device=batch_level.offsets.device)
+    return Relation(index, batch_level.offsets, n, batch.n_graphs, back)
 
 
 @once_a_batch
@@ -118,8 +118,8 @@ def hops(batch: GraphBatch, n: int) -> Relation:
     reach = step = _adjacency(batch)
     for _ in range(n - 1):
         reach = reach + reach @ step
-    found, size = reach.tocoo(), batch.n_atoms
-    rows, columns = found.coords
+    coo, size = reach.tocoo(), batch.n_atoms
+    rows, columns = coo.coords
     other = rows != columns
     offsets, put = (
         offsets_of(np.bincount(rows[other], minlength=size)),
@@ -166,10 +166,10 @@ def radius(batch: GraphBatch, cutoff: float, level: str = "atom", positions: str
         level: whose rows.
         positions: the array's name.
     """
-    own = batch[level]
-    at, n = own.arrays[positions].numpy(force=True).astype(np.float64), len(own)
-    source, target = near_pairs(at, own.offsets.numpy(force=True), batch.graph_of(level).numpy(force=True), cutoff)
-    put = partial(torch.as_tensor, device=own.offsets.device)
+    points = batch[level]
+    at, n = points.arrays[positions].numpy(force=True).astype(np.float64), len(points)
+    source, target = near_pairs(at, points.offsets.numpy(force=True), batch.graph_of(level).numpy(force=True), cutoff)
+    put = partial(torch.as_tensor, device=points.offsets.device)
     pairs = put(source), put(offsets_of(np.bincount(target, minlength=n)))
     return Relation(*pairs, n, n, pairs)  # a pair's opposite is a pair too, so those sorted by source look the same
 
@@ -224,16 +224,16 @@ def dags(batch: GraphBatch, reach: int) -> Dags:
     source, target, n = batch.source.numpy(force=True), batch.target.numpy(force=True), batch.n_atoms
     offsets = offsets_of(np.bincount(target, minlength=n))
     keys = np.arange(n) * (n + 1)  # root * n + atom, wave after wave from the roots outwards
-    found = [keys[:0], keys]
-    while len(keys) and len(found) < reach + 2:
+    shells = [keys[:0], keys]
+    while len(keys) and len(shells) < reach + 2:
         bonds, spans = ranges(offsets[keys % n], offsets[keys % n + 1])
         near = np.sort(np.repeat(keys // n, np.diff(spans)) * n + source[bonds])
         near = near[np.diff(near, prepend=-1) > 0]
         # a neighbour is one bond nearer to the root, as far from it, or one bond farther
-        keys = np.setdiff1d(near, np.concatenate(found[-2:]), assume_unique=True)
-        found.append(keys)
-    far = np.repeat(np.arange(-1, len(found) - 1), [len(each) for each in found])
-    seen = np.concatenate(found)
+        keys = np.setdiff1d(near, np.concatenate(shells[-2:]), assume_unique=True)
+        shells.append(keys)
+    far = np.repeat(np.arange(-1, len(shells) - 1), [len(shell) for shell in shells])
+    seen = np.concatenate(shells)
     order = np.argsort(seen)
     seen, far = seen[order], far[order]
     root, atom = seen // max(n, 1), seen % max(n, 1)

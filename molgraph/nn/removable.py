@@ -104,10 +104,10 @@ def keep_units(
             here = stays.setdefault((axis.name, axis.dim), torch.ones(state[axis.name].shape[axis.dim]).bool())
             here[places.flatten()] = False
             here[places[:, list(numbers)].flatten()] = True
-    made = dict(state)
+    new_state = dict(state)
     for (name, dim), here in stays.items():
-        made[name] = made[name].index_select(dim, here.nonzero()[:, 0])
-    return made
+        new_state[name] = new_state[name].index_select(dim, here.nonzero()[:, 0])
+    return new_state
 
 
 def vector_axes(module: nn.Module, d: int, prefix: str) -> tuple[Axis, ...]:
@@ -137,7 +137,7 @@ def head_counts(text: str, layers: int, heads: int) -> list[int]:
     """
     if not str(text):
         return [heads] * layers
-    counts = [int(each) if each.strip().isdigit() else 0 for each in str(text).split(",")]
+    counts = [int(part) if part.strip().isdigit() else 0 for part in str(text).split(",")]
     if len(counts) != layers or not all(1 <= count <= heads for count in counts):
         words = f"kept_heads is {str(text)[:40]!r}, expected {layers} numbers from 1 to {heads}"
         raise BadValueError(words, hint="molgraph compress writes it; leave it out to train all heads")

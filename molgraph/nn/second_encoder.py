@@ -25,14 +25,14 @@ def second_encoder(text: str, spec: InputSpec, does: str) -> Encoder:
     """
     name = read_part(text, "encoder").name
     check_input(get("encoder", name), spec, name)
-    made: Encoder = make_part("encoder", text, spec)
-    if not made.d_rows or "atom" not in spec.widths:
+    encoder: Encoder = make_part("encoder", text, spec)
+    if not encoder.d_rows or "atom" not in spec.widths:
         words = f"{does} that reads the states of atoms, which {name} does not give"
         raise UnsupportedError(words, hint="choose an encoder that does, such as gin, dmpnn or mpnn")
-    return made
+    return encoder
 
 
 def atom_states(encoded: Encoded) -> Float[Tensor, "n d"]:
     """The states of a batch's atoms."""
-    (h,) = (each.h for each in encoded.rows if each.level == "atom")
+    (h,) = (rows.h for rows in encoded.rows if rows.level == "atom")
     return h

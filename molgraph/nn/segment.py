@@ -130,9 +130,9 @@ def reduce_pairs(pairs: Tensor, relation: Relation, reduce: Reduce) -> Float[Ten
 
 def segment_sum(pairs: Pairs, relation: Relation) -> Targets:
     """Sum one row a pair over each target's pairs: float [p, *d] to [n_target, *d]."""
-    each = torch.arange(pairs.shape[0] + 1, device=pairs.device)
-    back = relation.target, each
-    return gather_sum(pairs, Relation(each[:-1], relation.offsets, pairs.shape[0], relation.n_target, back))
+    index = torch.arange(pairs.shape[0] + 1, device=pairs.device)
+    back = relation.target, index
+    return gather_sum(pairs, Relation(index[:-1], relation.offsets, pairs.shape[0], relation.n_target, back))
 
 
 def segment_mean(pairs: Pairs, relation: Relation) -> Targets:
@@ -185,8 +185,8 @@ class _Largest(torch.autograd.Function):
     def backward(ctx: Any, grad: Float[Tensor, "n d"]) -> tuple[Tensor, None, None]:
         pairs, largest, target, offsets = ctx.saved_tensors
         hit = (pairs == largest.index_select(0, target)).detach().to(grad.dtype)
-        each = torch.arange(len(target), device=target.device)
-        ties = F.embedding_bag(each, hit, offsets, mode="sum", include_last_offset=True).clamp(min=1)
+        index = torch.arange(len(target), device=target.device)
+        ties = F.embedding_bag(index, hit, offsets, mode="sum", include_last_offset=True).clamp(min=1)
         return (grad / ties).index_select(0, target) * hit, None, None
 
 

@@ -49,7 +49,7 @@ class SequenceLayers(nn.Module):
         """The state of some sequences alone: int64 [m], which of the n; a subclass says where they stand in its own."""
         if isinstance(state, Tensor):
             return state.index_select(0, index)
-        return [self.rows(each, index) for each in state]
+        return [self.rows(part, index) for part in state]
 
 
 def make_sequence(sequence: str, d_in: int, d: int, n_layers: int = 2, dropout: float = 0.0) -> SequenceLayers:
@@ -63,8 +63,8 @@ def make_sequence(sequence: str, d_in: int, d: int, n_layers: int = 2, dropout: 
         >>> h.shape
         torch.Size([2, 7, 5])
     """
-    made: SequenceLayers = make_part("sequence", sequence, d_in, d, n_layers, dropout)
-    return made
+    layers: SequenceLayers = make_part("sequence", sequence, d_in, d, n_layers, dropout)
+    return layers
 
 
 def padded(h: Float[Tensor, "n t d"], mask: Mask | None) -> Float[Tensor, "n t d"]:
@@ -79,10 +79,10 @@ def embedded_tokens(
 
     There is a place at least, so that sequences without tokens have states too.
     """
-    own = batch["token"]
-    assert own.table is not None
-    lengths = own.offsets.diff()
-    tokens = embed(own.table).index_select(0, own.code)
+    token_level = batch["token"]
+    assert token_level.table is not None
+    lengths = token_level.offsets.diff()
+    tokens = embed(token_level.table).index_select(0, token_level.code)
     if not len(tokens):
         x = tokens.new_zeros(batch.n_graphs, 1, tokens.shape[1]) + 0 * tokens.sum()
     else:

@@ -87,7 +87,7 @@ class CrossAttention(nn.Module):
         """float [g, latents, d] and [r, d_in] to [g, latents, d]."""
         n, split = z.shape[1], (self.heads, -1)
         q = self.query(z).unflatten(2, split).flatten(1, 2)
-        k, v = (each.unflatten(1, split).repeat(1, n, 1) for each in self.key_value(h).chunk(2, dim=1))
+        k, v = (part.unflatten(1, split).repeat(1, n, 1) for part in self.key_value(h).chunk(2, dim=1))
         return self.out(attend(q, k, v, relation).unflatten(1, (n, -1)).flatten(2))
 
 
@@ -100,7 +100,7 @@ class _SelfAttention(nn.Module):
 
     def forward(self, z: Float[Tensor, "g latents d"]) -> Float[Tensor, "g latents d"]:
         parts = self.query_key_value(z).chunk(3, dim=2)
-        q, k, v = (each.unflatten(2, (self.heads, -1)).transpose(1, 2) for each in parts)
+        q, k, v = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in parts)
         weights = (q @ k.transpose(2, 3) / math.sqrt(q.shape[3])).softmax(3)
         return self.out((weights @ v).transpose(1, 2).flatten(2))
 

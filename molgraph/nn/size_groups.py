@@ -41,22 +41,22 @@ class SizeGroups:
         """
         sizes, n_rows = offsets.diff(), int(offsets[-1])
         power = sizes.double().log2().floor()
-        rows, graphs, found = [], [], []
-        for each in power[sizes > 0].unique().tolist():
-            own = (power == each).nonzero().flatten()
-            step = torch.arange(int(sizes[own].max()), device=offsets.device)
-            index = offsets[own].unsqueeze(1) + step
-            rows.append(index.where(step < sizes[own].unsqueeze(1), n_rows))
-            graphs.append(own)
-            found.append(rows[-1].flatten())
-        flat = torch.cat(found) if found else offsets.new_zeros(0)
+        rows, graphs, indices = [], [], []
+        for exponent in power[sizes > 0].unique().tolist():
+            members = (power == exponent).nonzero().flatten()
+            step = torch.arange(int(sizes[members].max()), device=offsets.device)
+            index = offsets[members].unsqueeze(1) + step
+            rows.append(index.where(step < sizes[members].unsqueeze(1), n_rows))
+            graphs.append(members)
+            indices.append(rows[-1].flatten())
+        flat = torch.cat(indices) if indices else offsets.new_zeros(0)
         place = offsets.new_empty(n_rows + 1).index_copy_(0, flat, torch.arange(len(flat), device=offsets.device))
         return cls(tuple(rows), tuple(graphs), place[:-1], len(sizes))
 
     def pad(self, x: Float[Tensor, "n_rows d"]) -> list[Float[Tensor, "_ _ d"]]:
         """The rows of each group, zeros where no row stands."""
         padded = torch.cat([x, x.new_zeros(1, x.shape[1])])
-        return [padded.index_select(0, own.flatten()).view(*own.shape, -1) for own in self.rows]
+        return [padded.index_select(0, index.flatten()).view(*index.shape, -1) for index in self.rows]
 
     def unpad(self, parts: list[Float[Tensor, "_ _ d"]], like: Float[Tensor, "n_rows d"]) -> Float[Tensor, "n_rows d"]:
         """The packed rows of padded ones; ``like`` gives the type where there is no row at all."""
@@ -67,8 +67,8 @@ class SizeGroups:
     def join(self, parts: list[Float[Tensor, " _ *d"]], empty: Float[Tensor, " *d"]) -> Float[Tensor, " n_graphs *d"]:
         """One tensor a graph of all groups, in the graphs' order; ``empty`` for a graph without rows."""
         order = self.place.new_full((self.n_graphs,), sum(map(len, parts)))
-        for first, own in zip(torch.tensor([0, *map(len, parts)]).cumsum(0).tolist(), self.graphs, strict=False):
-            order[own] = torch.arange(first, first + len(own), device=order.device)
+        for first, index in zip(torch.tensor([0, *map(len, parts)]).cumsum(0).tolist(), self.graphs, strict=False):
+            order[index] = torch.arange(first, first + len(index), device=order.device)
         return torch.cat([*parts, empty.unsqueeze(0)]).index_select(0, order)
 
     def outer(self, a: Float[Tensor, "n_rows d"], b: Float[Tensor, "n_rows k"]) -> Float[Tensor, "n_graphs d k"]:

@@ -66,7 +66,7 @@ def bessel_zeros(n_spherical: int, n_radial: int) -> np.ndarray:
     for order in range(1, n_spherical):
         function = partial(spherical_jn, order)
         zeros.append(np.array([brentq(function, a, b, xtol=1e-14) for a, b in pairwise(zeros[-1])]))
-    return np.stack([each[:n_radial] for each in zeros])
+    return np.stack([roots[:n_radial] for roots in zeros])
 
 
 @cache
@@ -134,4 +134,4 @@ def zonal_harmonics(cosine: Float[Tensor, " t"], n_spherical: int) -> Float[Tens
     for order in range(1, n_spherical - 1):
         p.append(((2 * order + 1) * cosine * p[-1] - order * p[-2]) / (order + 1))
     scales = [math.sqrt((2 * order + 1) / (4 * math.pi)) for order in range(n_spherical)]
-    return torch.stack([scale * each for scale, each in zip(scales, p, strict=False)])
+    return torch.stack([scale * term for scale, term in zip(scales, p, strict=False)])

@@ -43,7 +43,7 @@ def mige_loss(x: Float[Tensor, "m d_x"], z: Float[Tensor, "m d_z"], share: float
     parameters. The value says nothing: by Stein's identity it is near 0.
     """
     joint = torch.cat([x, z], dim=1)
-    of_x, of_z, of_both = (stein_score(each.detach(), share) for each in (x, z, joint))
+    of_x, of_z, of_both = (stein_score(sample.detach(), share) for sample in (x, z, joint))
     return (of_x * x).sum(dim=1).mean() + (of_z * z).sum(dim=1).mean() - (of_both * joint).sum(dim=1).mean()
 
 
@@ -82,6 +82,6 @@ class Mige(nn.Module):
     def forward(self, local: Float[Tensor, "g d_local"], global_: Float[Tensor, "g d_global"]) -> Float[Tensor, ""]:
         """Of a row of each graph and the graphs' vectors, in the same order."""
         x, z = local.float() @ self.of_local, global_.float() @ self.of_global
-        x, z = (each / each.std(dim=0).mean().clamp(min=1e-6) for each in (x, z))
+        x, z = (sample / sample.std(dim=0).mean().clamp(min=1e-6) for sample in (x, z))
         loss = mige_loss(x, z)
         return loss - loss.detach() - gaussian_information(x, z).detach()

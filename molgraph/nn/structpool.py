@@ -117,21 +117,21 @@ def normaliser(
         graph: whose rows they are.
         guarded: whether a row whose sum is lost in rounding hears nothing; else only one whose sum is 0.
     """
-    groups, own = graph.groups, x.square().sum(1, keepdim=True)
-    both = groups.unpad([each @ each.sum(1, keepdim=True).mT for each in groups.pad(x)], own)
-    total, company = both - own, graph.members.offsets.diff().index_select(0, graph.members.target) > 1
+    groups, self_term = graph.groups, x.square().sum(1, keepdim=True)
+    both = groups.unpad([rows @ rows.sum(1, keepdim=True).mT for rows in groups.pad(x)], self_term)
+    total, company = both - self_term, graph.members.offsets.diff().index_select(0, graph.members.target) > 1
     heard = company.unsqueeze(1) & (total > LEAST * both if guarded else total != 0)
     return total.where(heard, 1.0), heard
 
 
 def all_pairs_message(x: Float[Tensor, "n d"], graph: RowGraph) -> Message:
     """``Q -> sum_(j != i) (x_i . x_j) Q_j`` over all rows of the same graph, by one sum for each graph."""
-    groups, own = graph.groups, x.square().sum(1, keepdim=True)
+    groups, self_term = graph.groups, x.square().sum(1, keepdim=True)
     padded = groups.pad(x)
 
     def message(q: Float[Tensor, "n k"]) -> Float[Tensor, "n k"]:
-        sums = [each @ (each.mT @ part) for each, part in zip(padded, groups.pad(q), strict=True)]
-        return groups.unpad(sums, q) - own * q
+        sums = [rows @ (rows.mT @ part) for rows, part in zip(padded, groups.pad(q), strict=True)]
+        return groups.unpad(sums, q) - self_term * q
 
     return message
 

@@ -64,7 +64,7 @@ def waves_of(relation: Relation) -> Waves:
     for k, rows in enumerate(np.split(order, ends[1:-1])):
         pairs, spans = ranges(offsets[rows], offsets[rows + 1])
         first = int(level[source[pairs]].min()) if len(pairs) else k
-        put = [torch.as_tensor(each, device=relation.source.device) for each in (rows, pairs, spans)]
+        put = [torch.as_tensor(array, device=relation.source.device) for array in (rows, pairs, spans)]
         heard = torch.as_tensor(place[source[pairs]] - ends[first], device=relation.source.device)
         waves.append(Wave(put[0], Relation(heard, put[2], int(ends[k] - ends[first]), len(rows)), first, put[1]))
     return Waves(tuple(waves), torch.as_tensor(place, device=relation.source.device))
@@ -106,18 +106,18 @@ def sweep(
     """
     states: list = []
     for wave in waves.waves:
-        own = rows.index_select(0, wave.rows)
-        heard = rows.new_zeros(len(own), d_message or d_state)
+        targets = rows.index_select(0, wave.rows)
+        heard = rows.new_zeros(len(targets), d_message or d_state)
         if wave.relation.n_pairs:
             heard = propagate(
                 torch.cat(states[wave.first :]),
                 wave.relation,
-                target_rows=own,
+                target_rows=targets,
                 edge_rows=None if edge_rows is None else edge_rows.index_select(0, wave.pairs),
                 message=message,
                 reduce=reduce,
             )
-        states.append(update(own, heard))
+        states.append(update(targets, heard))
     return torch.cat(states).index_select(0, waves.place)
 
 

@@ -51,7 +51,7 @@ def directed_pairs(batch: GraphBatch, cutoff_angstrom: float, at_once: int) -> t
     begun = (pairs[:-1] // at_once).numpy(force=True)
     first = [0, *(np.flatnonzero(np.diff(begun)) + 1).tolist()]
     ends = [[of[i] for i in (*first, batch.n_graphs)] for of in (atoms.tolist(), pairs.tolist())]
-    spans = zip(*(pairwise(each) for each in ([*first, batch.n_graphs], *ends)), strict=True)
+    spans = zip(*(pairwise(bounds) for bounds in ([*first, batch.n_graphs], *ends)), strict=True)
     return tuple(_part(near, pairs[g0 : g1 + 1] - p0, slice(n0, n1)) for (g0, g1), (n0, n1), (p0, _) in spans)
 
 
@@ -59,11 +59,11 @@ def _part(near: Relation, graphs: Int[Tensor, " g_1"], atoms: slice) -> Directed
     """The pairs of the graphs whose atoms are given."""
     spans = near.offsets[atoms.start : atoms.stop + 1]
     start, end = int(spans[0]), int(spans[-1])
-    n, each = atoms.stop - atoms.start, torch.arange(end - start + 1, device=spans.device)
-    own = Relation(near.source[start:end] - atoms.start, spans - start, n, n)
-    to_atoms = Relation(each[:-1], own.offsets, own.n_pairs, n, (own.target, each))
-    to_graphs = Relation(each[:-1], graphs, own.n_pairs, len(graphs) - 1)
-    return DirectedPairs(atoms, own, to_atoms, to_graphs, OrderedRelation.of(relations.triplets(own)))
+    n, index = atoms.stop - atoms.start, torch.arange(end - start + 1, device=spans.device)
+    pairs = Relation(near.source[start:end] - atoms.start, spans - start, n, n)
+    to_atoms = Relation(index[:-1], pairs.offsets, pairs.n_pairs, n, (pairs.target, index))
+    to_graphs = Relation(index[:-1], graphs, pairs.n_pairs, len(graphs) - 1)
+    return DirectedPairs(atoms, pairs, to_atoms, to_graphs, OrderedRelation.of(relations.triplets(pairs)))
 
 
 def distances(vectors: Float[Tensor, "p 3"]) -> Float[Tensor, " p"]:

@@ -78,8 +78,8 @@ def weighted_sum(x: Float[Tensor, "c n_source d"], weights: Weights) -> Float[Te
     if torch._C._are_functorch_transforms_active():
         relation = weights.along.relation
         sums = [
-            segment_sum(own.index_select(0, relation.source) * w.unsqueeze(1), relation)
-            for own, w in zip(x, weights.pairs, strict=True)
+            segment_sum(rows.index_select(0, relation.source) * w.unsqueeze(1), relation)
+            for rows, w in zip(x, weights.pairs, strict=True)
         ]
         return torch.stack(sums).sum(0)
     return _Sum.apply(x, weights.pairs, weights.back, weights.along)
@@ -110,8 +110,8 @@ class _Sum(torch.autograd.Function):
         ctx.save_for_backward(*([x] if ctx.of_weights else []), pairs, back)
         r = along.relation
         out = gather_weighted(x[0], r, pairs[0])
-        for rows, own in zip(x[1:], pairs[1:], strict=True):
-            out += gather_weighted(rows, r, own)
+        for rows, weights in zip(x[1:], pairs[1:], strict=True):
+            out += gather_weighted(rows, r, weights)
         return out
 
     @staticmethod
@@ -136,8 +136,8 @@ class _Spread(torch.autograd.Function):
         ctx.save_for_backward(g, pairs, back)
         r, g = along.relation.transpose, g.contiguous()
         out = g.new_empty(len(back), r.n_target, g.shape[1])
-        for i, own in enumerate(back):
-            out[i] = gather_weighted(g, r, own)
+        for i, weights in enumerate(back):
+            out[i] = gather_weighted(g, r, weights)
         return out
 
     @staticmethod
@@ -161,8 +161,8 @@ class _Dots(torch.autograd.Function):
         for start in range(0, len(source), CHUNK):
             here = slice(start, start + CHUNK)
             rows = g.index_select(0, target[here])
-            for own, each in zip(out, x, strict=True):
-                own[here] = (rows * each.index_select(0, source[here])).sum(1)
+            for dots, values in zip(out, x, strict=True):
+                dots[here] = (rows * values.index_select(0, source[here])).sum(1)
         return out
 
     @staticmethod

@@ -15,8 +15,8 @@ from molgraph.base.errors import ConflictError, MissingOptionError
 from molgraph.base.positions import MakesGeometry
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
+from molgraph.data.curate import curate
 from molgraph.data.curves import curve_of
-from molgraph.data.editions import curate
 from molgraph.data.labels import check_targets
 from molgraph.data.levels import level_of
 from molgraph.data.limits import limits_as_values, refuse_limits, without_limits

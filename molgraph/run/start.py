@@ -71,7 +71,7 @@ def as_its_start(config: RunConfig) -> RunConfig:
         probed, adapts = not _knows_values(start), get("objective", start.method.objective).adapts_by
         config = config.with_values("training", callback=adapts or (PROBED if probed else "lp-ft"))
         head = {"head_layers": 1} if probed else {name: start.method.get_params()[name] for name in HEAD}
-    if any(each.solves_head for each in make_callbacks(config.training.callback)):
+    if any(callback.solves_head for callback in make_callbacks(config.training.callback)):
         head = {"head_layers": 1}
         if "epochs" not in training.model_fields_set:
             config = config.with_values("training", epochs=1)

@@ -73,18 +73,18 @@ def answer(calls: Sequence[Call]) -> list[Reply]:
     """Answer each call; the predictions of one model are computed in one go."""
     replies: dict[int, Reply] = {}
     for name in dict.fromkeys(call.model for call in calls if call.kind == "predict"):
-        own = [i for i, call in enumerate(calls) if call.kind == "predict" and call.model == name]
-        plain = [i for i in own if "columns" not in calls[i].given]
+        indices = [i for i, call in enumerate(calls) if call.kind == "predict" and call.model == name]
+        plain = [i for i in indices if "columns" not in calls[i].given]
         asked = [calls[i].given for i in plain]
-        found = _tried(partial(_predict_lists, _holdings.models[name], asked)) if len(plain) > 1 else None
-        if isinstance(found, list):
-            replies |= {i: Reply(200, body) for i, body in zip(plain, found, strict=True)}
+        bodies = _tried(partial(_predict_lists, _holdings.models[name], asked)) if len(plain) > 1 else None
+        if isinstance(bodies, list):
+            replies |= {i: Reply(200, body) for i, body in zip(plain, bodies, strict=True)}
     return [replies.get(i) or _reply(call) for i, call in enumerate(calls)]
 
 
 def _reply(call: Call) -> Reply:
-    found = _tried(partial(_KINDS[call.kind], call))
-    return found if isinstance(found, Reply) else Reply(200, found)
+    result = _tried(partial(_KINDS[call.kind], call))
+    return result if isinstance(result, Reply) else Reply(200, result)
 
 
 def _tried(work: Callable[[], Any]) -> Any:
@@ -100,10 +100,10 @@ def _tried(work: Callable[[], Any]) -> Any:
 
 
 def _predict(call: Call) -> bytes:
-    model, given = _holdings.models[call.model], call.given
-    if "columns" not in given:
-        return _predict_lists(model, [given])[0]
-    frame = pd.DataFrame(given["columns"], dtype=object)
+    model, body = _holdings.models[call.model], call.given
+    if "columns" not in body:
+        return _predict_lists(model, [body])[0]
+    frame = pd.DataFrame(body["columns"], dtype=object)
     table = model.read(frame)
     return b", ".join(_rows(model, table, tuple(map(str, frame.columns))))
 
@@ -111,15 +111,15 @@ def _predict(call: Call) -> bytes:
 def _predict_lists(model: Model, asked: Sequence[dict[str, Any]]) -> list[bytes]:
     """The rows of several lists of SMILES, predicted together."""
     if len(model.columns_read) > 1 or model.feature_names:
-        named = ", ".join(f"{each['column']} ({each['kind']})" for each in _reads(model))
+        named = ", ".join(f"{entry['column']} ({entry['kind']})" for entry in _reads(model))
         raise UnsupportedError(f"this model reads {named} of each row", hint="give columns, a list for each of them")
-    texts = [text for given in asked for text in given["smiles"]]
+    texts = [text for body in asked for text in body["smiles"]]
     table = model.read(texts)
-    ids = [id for given in asked for id in _ids(given)]
+    ids = [id for body in asked for id in _ids(body)]
     rows, out, start = _rows(model, table, (table.entities[0].name,), ids), [], 0
-    for given in asked:
-        out.append(b", ".join(rows[start : start + len(given["smiles"])]))
-        start += len(given["smiles"])
+    for body in asked:
+        out.append(b", ".join(rows[start : start + len(body["smiles"])]))
+        start += len(body["smiles"])
     return out
 
 
@@ -143,21 +143,21 @@ def _rows(model: Model, table: Table, names: tuple[str, ...], ids: Sequence[str]
 def _json_values(values: Any) -> list[Any]:
     """A column as values of JSON: float32 by its shortest digits, None where there is no number."""
     if isinstance(values, np.ndarray) and values.dtype == object:
-        return [None if each is None else _json_values(each) for each in values]
+        return [None if value is None else _json_values(value) for value in values]
     if isinstance(values, np.ndarray):
-        return [float(str(each)) if np.isfinite(each) else None for each in values]
-    return ["" if each is None else str(each) for each in values]
+        return [float(str(value)) if np.isfinite(value) else None for value in values]
+    return ["" if value is None else str(value) for value in values]
 
 
 def _explain(call: Call) -> bytes:
     name = _holdings.explainers[call.model]
     if not name:
         raise UnsupportedError("no explainer reads this model", hint="molgraph models --kind explainer lists them")
-    found = explain(_holdings.models[call.model], call.given["smiles"], by=name)
-    said = {"by": found.by, "smiles": found.smiles[0], "reason": found.reasons[0], "svg": found.svgs[0]}
-    frame = found.values.drop(columns="molecule")
+    result = explain(_holdings.models[call.model], call.given["smiles"], by=name)
+    fields = {"by": result.by, "smiles": result.smiles[0], "reason": result.reasons[0], "svg": result.svgs[0]}
+    frame = result.values.drop(columns="molecule")
     values = json.loads(frame.to_json(orient="records", double_precision=6))
-    return json.dumps({**said, "caption": found.captions[0], "notes": found.notes, "values": values}).encode()
+    return json.dumps({**fields, "caption": result.captions[0], "notes": result.notes, "values": values}).encode()
 
 
 def _draw(call: Call) -> bytes:
@@ -184,7 +184,7 @@ def _explainer(model: Model, asked: str) -> str:
     if asked not in ("auto", "none"):
         explain(model, "C", by=asked)  # raises now, not at the first request
         return asked
-    if asked == "none" or [each["kind"] for each in _reads(model)] != ["molecule"] or level_of(model.targets) != "row":
+    if asked == "none" or [item["kind"] for item in _reads(model)] != ["molecule"] or level_of(model.targets) != "row":
         return ""
     encoder = model.method.ready().network.encoder if isinstance(model.method, GraphMethod) else None
     for name in EXPLAINERS:
@@ -206,8 +206,8 @@ def _described(name: str, model: Model, explainer: str) -> dict[str, Any]:
         for target in model.targets
     ]
     covered = (getattr(part, "coverage", None) for part in model.method.with_members)  # of what a wrapper wraps, too
-    own = {"coverage": next(filter(None, covered), None), "explainer": explainer, "summary": model.summary()}
-    return {"name": name, "targets": targets, "reads": _reads(model), **own}
+    details = {"coverage": next(filter(None, covered), None), "explainer": explainer, "summary": model.summary()}
+    return {"name": name, "targets": targets, "reads": _reads(model), **details}
 
 
 def _reads(model: Model) -> list[dict[str, str]]:

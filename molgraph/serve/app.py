@@ -55,17 +55,17 @@ def _add_own_routes(app: Any, service: Service) -> None:
     async def health() -> Response:
         """Whether a process that holds the models is up; 503 while it is started again."""
         up = engine.ready > 0
-        found = form.HealthAnswer(
+        answer = form.HealthAnswer(
             status="ok" if up else "restarting",
             models=len(engine.models),
             waiting=engine.waiting,
             version=__version__,
         )
         headers = {} if up else {"Retry-After": "5"}
-        return Response(found.model_dump_json(), 200 if up else 503, headers, media_type=responses.JSON)
+        return Response(answer.model_dump_json(), 200 if up else 503, headers, media_type=responses.JSON)
 
     @app.get("/models", responses=responses.said(*responses.BOUNDS))
     async def models() -> form.ModelsAnswer:
         """The models, what each predicts and reads, and the limits."""
-        found = {"models": engine.models, "limits": vars(service.limits), "measured": service.measured is not None}
-        return form.ModelsAnswer.model_validate(found)
+        answer = {"models": engine.models, "limits": vars(service.limits), "measured": service.measured is not None}
+        return form.ModelsAnswer.model_validate(answer)

@@ -219,11 +219,11 @@ class Engine:
         try:
             if not worker.line.poll(START_SECONDS):
                 raise EOFError
-            found: list[dict[str, Any]] = worker.receive()
+            models: list[dict[str, Any]] = worker.receive()
         except (EOFError, OSError):
             hint = "is there enough memory for all models? --workers 1 needs half"
             raise MolgraphError("the process that holds the models ended while it loaded them", hint=hint) from None
-        return found
+        return models
 
     def _drop(self, number: int) -> None:
         worker, self._workers[number] = self._workers[number], None

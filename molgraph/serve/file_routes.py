@@ -60,14 +60,14 @@ def add_file_routes(app: Any, service: Service) -> None:
     )
     async def result(job: JobId) -> FileResponse:
         """The result of a file, with the columns that `molgraph predict` writes."""
-        found = jobs.find(job)
-        if found.state != "done":
-            words = f"the file is not predicted: it is {found.state}"
-            raise RefusedError(409, "not-done", words, hint=f"ask for /jobs/{found.id} until its state is done")
-        found.fetched = True
-        name = quote(f"{found.name.rpartition('.')[0] or 'molecules'}-predicted{found.out.suffix}")
+        record = jobs.find(job)
+        if record.state != "done":
+            words = f"the file is not predicted: it is {record.state}"
+            raise RefusedError(409, "not-done", words, hint=f"ask for /jobs/{record.id} until its state is done")
+        record.fetched = True
+        name = quote(f"{record.name.rpartition('.')[0] or 'molecules'}-predicted{record.out.suffix}")
         shown = {"Content-Disposition": f"attachment; filename*=utf-8''{name}"}
-        return FileResponse(found.out, media_type=BYTES, headers=shown)
+        return FileResponse(record.out, media_type=BYTES, headers=shown)
 
     @app.delete("/jobs/{job}", status_code=204, responses=said(404, *BOUNDS))
     async def remove(job: JobId) -> Response:

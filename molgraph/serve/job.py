@@ -73,5 +73,5 @@ class Job:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Read ``job.json``; ``ValueError``, ``TypeError`` or ``OSError`` where it is none."""
-        given: dict[str, Any] = json.loads((folder / "job.json").read_text("utf-8"))
-        return cls(**given | {"folder": folder})
+        fields: dict[str, Any] = json.loads((folder / "job.json").read_text("utf-8"))
+        return cls(**fields | {"folder": folder})

@@ -182,7 +182,7 @@ class Jobs:
     def _predict(self, job: Job) -> None:
         """Predict one file, with a new process for each that ends."""
         lost, done = 0, -1
-        given = {
+        options = {
             "model": self.models[job.model],
             "source": str(job.source),
             "out": str(job.out),
@@ -193,8 +193,8 @@ class Jobs:
         while not self._closed and job.id in self.jobs:
             try:
                 worker = self._worker = self._worker or start_worker()
-                worker.send(predict_upload, given)
-                found = worker.receive()
+                worker.send(predict_upload, options)
+                result = worker.receive()
             except MolgraphError as error:
                 job.error = {"code": error.code, "message": error.message, "hint": error.hint}
                 break
@@ -212,7 +212,7 @@ class Jobs:
                 words = "this is a fault in molgraph itself"
                 job.error = {"code": "molgraph", "message": words, "hint": "the server's own output has the details"}
                 break
-            job.rows, job.failed, job.reasons = found["rows"], found["failed"], found["reasons"]
+            job.rows, job.failed, job.reasons = result["rows"], result["failed"], result["reasons"]
             break
         else:
             return

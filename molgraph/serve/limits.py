@@ -56,14 +56,14 @@ def read_limits(texts: Iterable[str]) -> Limits:
         2.5
     """
     kinds = {field.name: int if field.type == "int" else float for field in fields(Limits)}
-    given: dict[str, float] = {}
+    values: dict[str, float] = {}
     for part in (part.strip() for text in texts for part in text.split(",")):
         name, _, number = part.partition("=")
         if name not in kinds:
             raise UnknownNameError(f"there is no limit {name!r}", hint=nearest(name, kinds))
         try:
-            given[name] = kinds[name](number.replace("_", ""))
+            values[name] = kinds[name](number.replace("_", ""))
         except ValueError:
             words = f"the limit {name} is {number!r}, expected a {'whole ' * (kinds[name] is int)}number"
             raise BadValueError(words, hint=f"as in {name}={getattr(Limits(), name)}") from None
-    return replace(Limits(), **given)  # type: ignore[arg-type]
+    return replace(Limits(), **values)  # type: ignore[arg-type]

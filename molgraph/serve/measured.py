@@ -40,11 +40,11 @@ class Measured:
             words = f"{len(table):,} measured molecules, {MOST:,} at most are held"
             raise TooLargeError(words, hint="give the most important ones")
         table.check_one_molecule("the search for measured molecules")
-        made = morgan([text if isinstance(text, str) else "" for text in table.smiles], 2, BITS)
-        kept = np.flatnonzero(table.ok & made.ok)
+        prints = morgan([text if isinstance(text, str) else "" for text in table.smiles], 2, BITS)
+        kept = np.flatnonzero(table.ok & prints.ok)
         self.ids, self.smiles = table.ids[kept], table.smiles[kept]
-        self.bits = BitTable(made.x[kept])
-        names = [*dict.fromkeys(name for each in wanted for name in (each, each.removeprefix("log10_")))]
+        self.bits = BitTable(prints.x[kept])
+        names = [*dict.fromkeys(name for column in wanted for name in (column, column.removeprefix("log10_")))]
         self.values: dict[str, list[str]] = {}
         for name in names:
             if name in rows.columns.column_names:
@@ -61,10 +61,10 @@ class Measured:
         Raises:
             CellError: a molecule that cannot be read.
         """
-        made = morgan([smiles], 2, BITS)
-        if not made.ok[0]:
-            raise CellError(f"{smiles!r} has no fingerprint: {made.reasons[0]}", hint="correct the molecule")
-        similarity = BitTable(made.x, like=self.bits).similarity(self.bits)[0]
+        prints = morgan([smiles], 2, BITS)
+        if not prints.ok[0]:
+            raise CellError(f"{smiles!r} has no fingerprint: {prints.reasons[0]}", hint="correct the molecule")
+        similarity = BitTable(prints.x, like=self.bits).similarity(self.bits)[0]
         best = np.argsort(-similarity, kind="stable")[:k]
         rows = [
             {

@@ -67,6 +67,6 @@ def _calls(model: str, body: form.PredictRequest) -> Sequence[Call]:
     calls = []
     for start in range(0, body.rows, PIECE):
         part = slice(start, start + PIECE)
-        given: dict[str, Any] = {"smiles": body.smiles[part], "ids": body.ids and body.ids[part], "start": start}
-        calls.append(Call("predict", model, given | {"large": body.rows > PIECE}, len(body.smiles[part])))
+        fields: dict[str, Any] = {"smiles": body.smiles[part], "ids": body.ids and body.ids[part], "start": start}
+        calls.append(Call("predict", model, fields | {"large": body.rows > PIECE}, len(body.smiles[part])))
     return calls

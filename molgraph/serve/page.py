@@ -12,8 +12,8 @@ from molgraph.base.version import __version__
 @cache
 def _template() -> Template:
     loader = ChoiceLoader([PackageLoader("molgraph.serve", ""), PackageLoader("molgraph.evaluate", "")])
-    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    return made.get_template("serve.html.jinja")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    return environment.get_template("serve.html.jinja")
 
 
 def page(nonce: str, needs_token: bool) -> str:

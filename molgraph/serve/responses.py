@@ -29,14 +29,14 @@ JSON = "application/json"
 
 def said(*statuses: int, answer: Any = None) -> dict[int | str, dict[str, Any]]:
     """What the description says of the answers of a route: its own, and its failures."""
-    found: dict[int | str, dict[str, Any]] = {
+    answers: dict[int | str, dict[str, Any]] = {
         status: {"model": form.ErrorAnswer, "description": SAID[status]} for status in sorted({*statuses})
     }
     if answer is form.HealthAnswer:
-        found[503] = {"model": answer, "description": SAID[503]}
+        answers[503] = {"model": answer, "description": SAID[503]}
     if answer is not None:
-        found[200] = {"model": answer}
-    return found
+        answers[200] = {"model": answer}
+    return answers
 
 
 async def refused(_: Any, error: Any) -> Any:

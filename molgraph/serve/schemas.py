@@ -31,7 +31,7 @@ class PredictRequest(_Asked):
             raise ValueError("give either smiles or columns")
         if self.ids is not None and len(self.ids) != len(self.smiles or ()):
             raise ValueError("ids has another length than smiles")
-        if self.columns is not None and len({len(each) for each in self.columns.values()}) != 1:
+        if self.columns is not None and len({len(values) for values in self.columns.values()}) != 1:
             raise ValueError("columns need at least one column, all of one length")
         if not self.rows:
             raise ValueError("columns have no row")

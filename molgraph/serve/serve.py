@@ -59,6 +59,6 @@ def serve(
     if workers < 1:
         raise BadValueError(f"workers is {workers}, expected 1 or more", hint="as in workers=2")
     texts = [f"{name}={value}" for name, value in limits.items()] if isinstance(limits, Mapping) else [*limits]
-    paths = [str(models)] if isinstance(models, str | os.PathLike) else [str(each) for each in models]
+    paths = [str(models)] if isinstance(models, str | os.PathLike) else [str(path) for path in models]
     more = {"measured": measured, "explain": explain, "folder": folder, "workers": workers, "running": running}
     run(paths, host=host, port=port, token=token, limits=texts, say=say, **more)

@@ -50,8 +50,8 @@ class Service:
         self.limits, self.token, self.local, self.measured = limits or Limits(), token, local, measured
         self.paths = named_models(models)
         run = {"threads": 1} | {name: value for name, value in (running or {}).items() if value is not None}
-        given = {"models": self.paths, "running": run, "measured": measured, "explain": explain}
-        self.engine = Engine(given, self.limits, workers)
+        options = {"models": self.paths, "running": run, "measured": measured, "explain": explain}
+        self.engine = Engine(options, self.limits, workers)
         self._temporary = folder is None
         self.folder = Path(tempfile.mkdtemp(prefix="molgraph-serve-")) if folder is None else Path(folder)
         self.jobs = Jobs(self.folder, self.paths, run, self.limits)
@@ -87,15 +87,15 @@ def named_models(texts: Sequence[str]) -> dict[str, str]:
         >>> named_models(["models/assay 1.mgm", "sol=esol.mgm"])
         {'assay-1': 'models/assay 1.mgm', 'sol': 'esol.mgm'}
     """
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for text in map(str, texts):
-        own, sign, path = text.partition("=")
-        name, path = (own, path) if sign and re.fullmatch(r"[\w.-]+", own) else (Path(text).stem, text)
+        label, sign, path = text.partition("=")
+        name, path = (label, path) if sign and re.fullmatch(r"[\w.-]+", label) else (Path(text).stem, text)
         name = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "model"
-        if name in found:
-            words = f"two models are called {name}: {found[name]} and {path}"
+        if name in paths:
+            words = f"two models are called {name}: {paths[name]} and {path}"
             raise ConflictError(words, hint=f"name one of them otherwise: other={path}")
-        found[name] = path
-    if not found:
+        paths[name] = path
+    if not paths:
         raise EmptyError("there is no model to serve", hint="name a file: molgraph serve assay.mgm")
-    return found
+    return paths

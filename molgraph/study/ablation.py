@@ -29,15 +29,15 @@ def atom_states(encoder: Encoder, graphs: CachedGraphs) -> np.ndarray:
     Raises:
         UnsupportedError: an encoder that gives no states of atoms.
     """
-    rows, found = graph_of_rows([graphs])[:, 0], list[np.ndarray]()
+    rows, states = graph_of_rows([graphs])[:, 0], list[np.ndarray]()
     for start in range(0, len(rows), BATCH):
         encoded = encoder.eval()(collate(graphs.store, rows[start : start + BATCH]), rows=True)
-        own = next((each.h for each in encoded.rows if each.level == "atom"), None)
-        if own is None:
+        h = next((level.h for level in encoded.rows if level.level == "atom"), None)
+        if h is None:
             words = f"{type(encoder).__name__} gives no states of atoms, so it has no units to name"
             raise UnsupportedError(words, hint="name another model, such as gin or dmpnn")
-        found.append(own.flatten(1).double().numpy())
-    return np.concatenate(found)
+        states.append(h.flatten(1).double().numpy())
+    return np.concatenate(states)
 
 
 @contextmanager
@@ -79,11 +79,11 @@ def ablation_change(method: GraphMethod, table: Table, graphs: CachedGraphs, uni
             return method.predict_graphs(table, (graphs,)).value[:, :1].astype(np.float64)
         rows = graph_of_rows([graphs])[:, 0]
         pieces = np.array_split(rows, -(-len(rows) // BATCH))
-        return np.concatenate([encoder.eval()(collate(graphs.store, own)).graphs.double().numpy() for own in pieces])
+        return np.concatenate([encoder.eval()(collate(graphs.store, part)).graphs.double().numpy() for part in pieces])
 
-    whole, found = output(), list[np.ndarray]()
+    whole, changes = output(), list[np.ndarray]()
     scale = np.sqrt(np.nanvar(whole, axis=0).sum()) or 1.0
     for unit, value in units.items():
         with ablated(encoder, unit, value):
-            found.append(np.linalg.norm(output() - whole, axis=1) / scale)
-    return np.array(found).reshape(len(found), len(whole))
+            changes.append(np.linalg.norm(output() - whole, axis=1) / scale)
+    return np.array(changes).reshape(len(changes), len(whole))

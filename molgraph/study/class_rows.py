@@ -71,8 +71,8 @@ def classes_of(table: Table, rows: int, seed: int) -> tuple[Classes, list[str]]:
     if len(enough) < 3:
         words = f"{len(enough)} classes have {LEAST} molecules or more, and a study of unknown classes needs three"
         raise LabelError(words, hint="name a column of classes, -t COLUMN:multiclass, or three of yes and no")
-    found = Classes(plain.take(fine), np.searchsorted(enough, code[fine]), tuple(names[i] for i in enough), about)
-    return found, notes
+    classes = Classes(plain.take(fine), np.searchsorted(enough, code[fine]), tuple(names[i] for i in enough), about)
+    return classes, notes
 
 
 def open_set_rate(far: np.ndarray, right: np.ndarray, unknown: np.ndarray) -> float:

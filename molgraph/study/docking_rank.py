@@ -31,7 +31,7 @@ def rank_column(table: Table, rank: str) -> np.ndarray:
 def without_feature(table: Table, name: str) -> Table:
     """The table without one of its columns of features."""
     rank_column(table, name)
-    kept = [i for i, each in enumerate(table.feature_names) if each != name]
+    kept = [i for i, feature in enumerate(table.feature_names) if feature != name]
     features = None if table.features is None or not kept else table.features[:, kept]
     return replace(table, features=features, feature_names=tuple(table.feature_names[i] for i in kept))
 
@@ -42,7 +42,7 @@ def complexes_of(table: Table) -> np.ndarray:
     Poses of a complex share the SMILES, the sequence and the protein's atoms; the ligand's positions differ.
     """
     texts = [entity_texts(_protein_of(entity)) for entity in table.entities]
-    return pd.factorize(np.array(["\0".join(map(str, each)) for each in zip(*texts, strict=True)], dtype=object))[0]
+    return pd.factorize(np.array(["\0".join(map(str, parts)) for parts in zip(*texts, strict=True)], dtype=object))[0]
 
 
 def _protein_of(entity: Entities) -> Entities:
@@ -87,7 +87,7 @@ def rank_rows(
         return whole
     names = [*fits, *scores]
     rates = {
-        name: np.mean([top_rate(y, columns_of(each, target), group) for each in fits[name]])
+        name: np.mean([top_rate(y, columns_of(prediction, target), group) for prediction in fits[name]])
         if name in fits
         else top_rate(y, scores[name], group)
         for name in names

@@ -69,19 +69,19 @@ class Expressivity(Study):
 
     def run(self, subject: Subject, *, seed: int = 0, seconds: float = SECONDS) -> Findings:
         """Colour the molecules, and compare the states of those of one colouring."""
-        found = bare_graphs(subject.table().smiles, self.n)
-        if len(found.texts) < 2:
+        graphs = bare_graphs(subject.table().smiles, self.n)
+        if len(graphs.texts) < 2:
             raise EmptyError("the table has no two different molecules", hint="name a larger table")
-        pairs = _equal(colourings(found))
-        states, depth = _states(subject.make(), found.texts, seed)
+        pairs = _equal(colourings(graphs))
+        states, depth = _states(subject.make(), graphs.texts, seed)
         same = [pair for pair in pairs if _close(states, pair)]
-        texts, spans = found.texts, found.diameters
+        texts, spans = graphs.texts, graphs.diameters
         far = None if depth is None else float(np.mean(spans > depth))
         frame = pd.DataFrame(
             [
                 ("molecules", len(texts)),
-                ("atoms, median", float(np.median(found.n_atoms))),
-                ("atoms, largest", found.n_atoms.max()),
+                ("atoms, median", float(np.median(graphs.n_atoms))),
+                ("atoms, largest", graphs.n_atoms.max()),
                 ("diameter, median", float(np.median(spans))),
                 ("diameter, largest", spans.max()),
                 ("layers", depth),
@@ -114,7 +114,7 @@ def colourings(graphs: BareGraphs) -> list[bytes]:
     """
     rounds = int(graphs.n_atoms.max(initial=0))
     colours = atom_colors(graphs.atom_code, graphs.bond_code, graphs.source, graphs.offsets, rounds)[-1]
-    return [np.sort(own).tobytes() for own in np.split(colours, np.cumsum(graphs.n_atoms)[:-1])]
+    return [np.sort(part).tobytes() for part in np.split(colours, np.cumsum(graphs.n_atoms)[:-1])]
 
 
 def _equal(colourings: Sequence[object]) -> list[tuple[int, int]]:

@@ -64,7 +64,7 @@ def held_out(
     table = (
         subject.table() if model is None else model.read(subject.data, **{"targets": model.targets, **subject.columns})
     )
-    targets = [t for t in table.row_targets if model is None or t.name in {own.name for own in model.targets}]
+    targets = [t for t in table.row_targets if model is None or t.name in {output.name for output in model.targets}]
     if not targets or table.y is None:
         raise LabelError("the table has no target of its rows that is predicted", hint="name its column: -t COLUMN")
     target, notes = targets[0], [f"of {len(targets)} targets the first, {targets[0].name}"] * (len(targets) > 1)
@@ -72,8 +72,8 @@ def held_out(
     table, drawn = labelled_rows(table, rows, FEWEST, seed)
     notes += drawn
     if model is not None:
-        own = next(t for t in model.targets if t.name == target.name)
-        table = coded(table, (own,))
+        output = next(t for t in model.targets if t.name == target.name)
+        table = coded(table, (output,))
         if model.trained_on is None:
             notes.append("the file does not tell which molecules it learnt from: all rows count as new")
         else:
@@ -83,7 +83,7 @@ def held_out(
         if len(table) < FEWEST:
             words = f"the model did not learn from {len(table)} rows of the table, of {FEWEST} that are needed"
             raise EmptyError(words, hint="name a table of new molecules, or a model's name, which is fitted here")
-        p, target = columns_of(model.predict_table(table), own), own
+        p, target = columns_of(model.predict_table(table), output), output
     else:
         table = standardise(table, PRESET)
         table = table.take(np.flatnonzero(table.ok))
@@ -108,7 +108,7 @@ def _fold_by_fold(
             break
         method = fresh(subject, derive(seed, "fold", done), epochs)
         method.fit(table.take(np.setdiff1d(np.arange(len(table)), part)))
-        found = columns_of(method.predict(table.take(part)), target)
-        p[part] = found.reshape(len(part), -1)
+        values = columns_of(method.predict(table.take(part)), target)
+        p[part] = values.reshape(len(part), -1)
         done, longest = done + 1, max(longest, time.process_time() - started)
     return (p if target.kind == "multiclass" else p[:, 0]), done

@@ -41,34 +41,34 @@ def messages_replaced(encoder: HasRounds, layer: int | None, seed: int) -> Itera
         layer: the round, from 0; None for all rounds, -1 for none. The last of directed bonds is that to the atoms.
         seed: of the bonds.
     """
-    own: Any = encoder
+    module: Any = encoder
     plain, distinct = encoder.rounds_of, encoder.distinct
 
     def changed(batch: GraphBatch) -> AtomRounds | BondRounds:
-        given = plain(batch)
+        rounds = plain(batch)
 
         def swap(t: int, relation: Relation, kind: Tensor) -> Relation:
             if layer not in (None, t):
                 return relation
             return _permuted(relation, kind, generator(seed, "messages", t))
 
-        if isinstance(given, BondRounds):
-            kind = given.bonds.code
-            steps = [replace(s, relation=swap(t, s.relation, kind)) for t, s in enumerate(given.rounds)]
-            return replace(given, rounds=tuple(steps), arriving=swap(len(steps), given.arriving, kind))
-        found = []
-        for t, step in enumerate(given.rounds):
+        if isinstance(rounds, BondRounds):
+            kind = rounds.bonds.code
+            steps = [replace(s, relation=swap(t, s.relation, kind)) for t, s in enumerate(rounds.rounds)]
+            return replace(rounds, rounds=tuple(steps), arriving=swap(len(steps), rounds.arriving, kind))
+        new_steps = []
+        for t, step in enumerate(rounds.rounds):
             kind = torch.repeat_interleave(torch.arange(len(step.sizes)), torch.tensor(step.sizes, dtype=torch.int64))
-            found.append(replace(step, relation=swap(t, step.relation, kind)))
-        return replace(given, rounds=tuple(found))
+            new_steps.append(replace(step, relation=swap(t, step.relation, kind)))
+        return replace(rounds, rounds=tuple(new_steps))
 
     encoder.distinct = False  # each bond has a message of its own
-    own.rounds_of = changed
+    module.rounds_of = changed
     try:
         yield
     finally:
         encoder.distinct = distinct
-        del own.rounds_of
+        del module.rounds_of
 
 
 def _permuted(relation: Relation, kind: Tensor, rng: np.random.Generator) -> Relation:
@@ -76,15 +76,15 @@ def _permuted(relation: Relation, kind: Tensor, rng: np.random.Generator) -> Rel
     source = relation.source.numpy(force=True)
     of_pair = kind.numpy(force=True)[source]
     ordered, random = np.argsort(of_pair, kind="stable"), np.lexsort((rng.random(len(source)), of_pair))
-    made = np.empty_like(source)
-    made[ordered] = source[random]
-    return replace(relation, source=torch.as_tensor(made, device=relation.source.device), back=None)
+    new_source = np.empty_like(source)
+    new_source[ordered] = source[random]
+    return replace(relation, source=torch.as_tensor(new_source, device=relation.source.device), back=None)
 
 
 def n_rounds(encoder: HasRounds, batch: GraphBatch) -> int:
     """Rounds of messages of an encoder; of directed bonds with the last, to the atoms."""
-    given = encoder.rounds_of(batch)
-    return len(given.rounds) + isinstance(given, BondRounds)
+    rounds = encoder.rounds_of(batch)
+    return len(rounds.rounds) + isinstance(rounds, BondRounds)
 
 
 def causal_influence(p: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
@@ -104,8 +104,8 @@ def causal_influence(p: np.ndarray, weights: np.ndarray | None = None) -> np.nda
     weights = np.full(p.shape[:2], 1 / len(p)) if weights is None else weights
     mean = (weights[..., None] * p).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        each = np.where(p > 0, p * (np.log(p) - np.log(mean)), 0.0)
-    return np.maximum((weights[..., None] * each).sum(axis=(0, 2)), 0.0)
+        terms = np.where(p > 0, p * (np.log(p) - np.log(mean)), 0.0)
+    return np.maximum((weights[..., None] * terms).sum(axis=(0, 2)), 0.0)
 
 
 def influence_on_numbers(values: np.ndarray, deviation: float) -> np.ndarray:

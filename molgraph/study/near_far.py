@@ -52,13 +52,13 @@ def divide(table: Table, rows: int, seed: int) -> Parts:
     notes += drawn
     fractions = (1 - FAR, 0.0, FAR)
     try:
-        made = split_table(table, "scaffold/balanced", fractions=fractions, seed=seed, quiet=True)
+        split = split_table(table, "scaffold/balanced", fractions=fractions, seed=seed, quiet=True)
     except MolgraphError:
         notes.append("too few scaffolds to test new ones: all test rows are drawn at random")
-        made = split_table(table, "random", fractions=fractions, seed=seed, quiet=True)
-    mixed, n = generator(seed, "near").permutation(made.train), round(NEAR * len(made.train))
+        split = split_table(table, "random", fractions=fractions, seed=seed, quiet=True)
+    mixed, n = generator(seed, "near").permutation(split.train), round(NEAR * len(split.train))
     valid, near, train = mixed[:n], mixed[n : 2 * n], mixed[2 * n :]
-    test = np.sort(np.concatenate([near, made.test]))
+    test = np.sort(np.concatenate([near, split.test]))
     prints = morgan([str(text) for text in table.smiles])
     similarity = find_nearest(prints.x[test], prints.x[train]).similarity
     return Parts(table.take(train), table.take(valid), table.take(test), similarity, target, tuple(notes))

@@ -118,14 +118,14 @@ class PairBias(Study):
             frame = rank_rows(frame, parts, {**fits, "without the rank": [without]}, self.rank)
         notes += [f"{n} of {self.seeds} fits of each row, for want of time"] * (n < self.seeds)
         about = subject.data if isinstance(subject.data, str) else "a table"
-        other, own = sides[0].other, sides[0].name
+        other, side_name = sides[0].other, sides[0].name
         used, unused = f"the {other} is used", f"nothing shows use of the {other}"
         return Findings(
             f"Pair bias of {subject.model} on {about}: {len(table):,} rows, split {splitter}, {len(test):,} test rows",
             ". ".join(each.sentence for each in gaps) + ".",
             frame,
             Control(f"labels planted in the {other}", used, _told(controls[0]), controls[0].used),
-            Control(f"labels planted in the {own}", unused, _told(controls[1]), not controls[1].used),
+            Control(f"labels planted in the {side_name}", unused, _told(controls[1]), not controls[1].used),
             notes=tuple(notes),
         )
 
@@ -166,8 +166,8 @@ def _fit(method: Method, parts: Sequence[Table]) -> Prediction:
 
 def _planted(subject: Subject, table: Table, sides: Sequence[Side], rule: Rule, seed: int) -> Gap:
     """The gap to the first side alone on pairs whose label is planted, of the graph model by itself."""
-    made: Any = subject.make().innermost[0]
-    method = type(made)(**{**made.get_params(), **TOY_TRAINING, "inputs": None, "seed": seed})
+    template: Any = subject.make().innermost[0]
+    method = type(template)(**{**template.get_params(), **TOY_TRAINING, "inputs": None, "seed": seed})
     toys = toy_pairs(table, sides, rule, n=TOY_ROWS, seed=seed)
     train, test = (toys.take(rows) for rows in (np.arange(TOY_TEST, TOY_ROWS), np.arange(TOY_TEST)))
     side = sides[0]
@@ -184,13 +184,13 @@ def _told(found: Gap) -> str:
 def _frame(parts: Sequence[Table], fits: dict[str, list[Prediction]], gaps: Sequence[Gap]) -> pd.DataFrame:
     """A row for the model, each side and the mean: the score over the fits, and what the model is better by."""
     target, test = parts[2].row_targets[0], parts[2]
-    metric, found = default_metric(target.kind), {each.side.title: each for each in gaps}
+    metric, gap_of = default_metric(target.kind), {entry.side.title: entry for entry in gaps}
     y = np.zeros(0) if test.y is None else test.y[:, 0]
     rows: list[dict[str, Any]] = []
     for name, predictions in fits.items():
-        scores = [_score(y, each, target) for each in predictions]
-        own = found.get(name)
-        difference = {} if own is None else own.difference._asdict()
+        scores = [_score(y, entry, target) for entry in predictions]
+        side_gap = gap_of.get(name)
+        difference = {} if side_gap is None else side_gap.difference._asdict()
         rows.append(
             {
                 "row": name,

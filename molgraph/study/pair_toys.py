@@ -54,11 +54,11 @@ def toy_pairs(table: Table, sides: Sequence[Side], rule: Rule, *, n: int = 200, 
     bit_of = {side.name: bits[i] for i, side in enumerate(sides)}
     entities = []
     for entity in table.entities:
-        own = [bit_of[side.name] for side in sides if entity.name in side.columns]
-        if not own:
+        indices = [bit_of[side.name] for side in sides if entity.name in side.columns]
+        if not indices:
             continue
         values = np.empty(n, dtype=object)
-        values[:] = [_value(entity, sides, [int(each[i]) for each in own], rng) for i in range(n)]
+        values[:] = [_value(entity, sides, [int(column[i]) for column in indices], rng) for i in range(n)]
         entities.append(Entities(entity.name, entity.kind, values))
     label = {"first": bits[0], "second": bits[1], "xor": bits[0] ^ bits[1]}[rule]
     ids, status, reason = np.array([str(i) for i in range(n)], object), np.full(n, OK, object), np.full(n, "", object)
@@ -93,7 +93,7 @@ def _complex(bits: dict[str, int], rng: np.random.Generator) -> Geometry:
     at[1:, 1] += 4.0 * (np.arange(6) - 2.5)
     at[0, 2] = NEAR
     protein = np.where(kinds == CYSTEINE, 16, 8).astype(np.uint8)
-    made = Geometry(
+    geometry = Geometry(
         np.concatenate([numbers, protein]),
         np.concatenate([chain, at]).astype(np.float32),
         None,
@@ -101,6 +101,6 @@ def _complex(bits: dict[str, int], rng: np.random.Generator) -> Geometry:
         np.concatenate([np.full(n, -1), np.arange(7)]).astype(np.int32),
         np.zeros(n + 7, np.float32),
     )
-    whole = made if LIGAND in bits else made.part(True)
+    whole = geometry if LIGAND in bits else geometry.part(True)
     assert whole is not None
     return whole

@@ -89,21 +89,21 @@ def randomised(block: str, table: Table, draws: int, seed: int) -> Randomised:
     if block == "size":
         return _resized(table, texts, like, draws, rng)
     if block == "elements":
-        found = [[shuffle_elements(text, rng) for text in texts] for _ in range(draws)]
-        return _whole(table, found, [])
+        shuffles = [[shuffle_elements(text, rng) for text in texts] for _ in range(draws)]
+        return _whole(table, shuffles, [])
     apart = [take_apart(text) for text in texts]
-    count = np.array([-1 if each is None or not each.groups else len(each.groups) for each in apart])
-    made = list[list[list[str]]]()
+    count = np.array([-1 if parts is None or not parts.groups else len(parts.groups) for parts in apart])
+    copies = list[list[list[str]]]()
     for kinds in (count, np.where(count < 0, -1, count * (like.max(initial=0) + 1) + like)):
-        made.append([])
+        copies.append([])
         for _ in range(draws):
             donor = _strata(kinds, rng)
             core, groups = (donor, everyone) if block == "core" else (everyone, donor)
-            made[-1].append([
+            copies[-1].append([
                 "" if k < 0 else put_together(apart[core[i]].core, apart[groups[i]].groups)
                 for i, k in enumerate(count)
             ])  # fmt: skip
-    return _whole(table, *made)
+    return _whole(table, *copies)
 
 
 def _likes(y: np.ndarray, target: Target) -> np.ndarray:
@@ -152,9 +152,9 @@ def _whole(table: Table, found: list[list[str]], alike: list[list[str]]) -> Rand
     """The rows for which every draw has a molecule."""
     columns = np.array([*found, *alike], dtype=object)
     rows = np.flatnonzero((columns != "").all(axis=0)) if columns.size else np.arange(0)
-    own = table.take(rows)
-    made = [own.with_smiles(column[rows]) for column in columns]
-    return Randomised(rows, made[: len(found)], made[len(found) :])
+    subset = table.take(rows)
+    tables = [subset.with_smiles(column[rows]) for column in columns]
+    return Randomised(rows, tables[: len(found)], tables[len(found) :])
 
 
 class Drop(NamedTuple):
@@ -177,10 +177,10 @@ def measure(predict: Predict, table: Table, made: Randomised, metric: Metric, se
     y = np.zeros(0) if table.y is None else table.y[:, 0]
     if len(y) < FEWEST:
         return Drop(len(y), np.nan, np.nan, np.nan, Interval(np.nan, np.nan, np.nan))
-    before, after, alike = predict(table), [predict(each) for each in made.tables], [predict(e) for e in made.alike]
+    before, after, alike = predict(table), [predict(copy) for copy in made.tables], [predict(e) for e in made.alike]
     keep = np.isfinite([before, *after, *alike]).all(axis=0)
     y, before = y[keep], before[keep]
-    after, alike = [each[keep] for each in after], [each[keep] for each in alike]
+    after, alike = [copy[keep] for copy in after], [copy[keep] for copy in alike]
     whole, new, near = (
         float(np.mean([chance_score(metric, y, p) for p in some])) if some else np.nan
         for some in ([before], after, alike)

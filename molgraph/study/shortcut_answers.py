@@ -65,8 +65,8 @@ def weight_and_logp(train: Table, y: np.ndarray, test: Table) -> np.ndarray:
         return constant(train, y, test)
     numbers = train.targets[0].kind in ("regression", "bounded")
     tree = DecisionTreeClassifier(max_leaf_nodes=LEAVES, min_samples_leaf=max(len(y) // 20, 1), random_state=0)
-    made = LinearRegression() if numbers else tree
-    return made.fit(weights_and_logp(train.smiles), y).predict(weights_and_logp(test.smiles)).astype(float)
+    model = LinearRegression() if numbers else tree
+    return model.fit(weights_and_logp(train.smiles), y).predict(weights_and_logp(test.smiles)).astype(float)
 
 
 def _neighbour(train: Table, y: np.ndarray, test: Table) -> np.ndarray:

@@ -196,11 +196,11 @@ def study(
         >>> found.sound, found.frame["split"].tolist()
         (True, ['random'])
     """
-    made: Study = make_part("study", name)
+    instance: Study = make_part("study", name)
     for need, value in (("data", data), ("model", model), ("graph_model", model), ("fitted", model)):
-        if need in made.needs and value is None:
+        if need in instance.needs and value is None:
             kinds = {"data": "a table", "model": "a model's name", "graph_model": "a graph model's name"}
             kind = kinds.get(need, "a model's file")
             hint = f"molgraph study {read_part(name).name} " + ("DATA" if need == "data" else "-m MODEL")
             raise MissingOptionError(f"{name} is about {kind}, and none is named", hint=hint)
-    return made.run(Subject(data, model, columns), seed=seed, seconds=seconds)
+    return instance.run(Subject(data, model, columns), seed=seed, seconds=seconds)

@@ -71,21 +71,21 @@ class TemperatureSweep(Study):
         names = [*{*filter(None, [self.quality]), self.diversity, "valid", "unique", "filters"}]
         how: dict[str, Any] = {"n": self.n, "train": train, "measures": names, "standardiser": model.standardiser}
         started = time.process_time()
-        found = sweep_temperatures(model.name, model.method, self.temperatures, seed=seed, **how)
-        quality = self.quality or telling_quality(found)
+        sweep = sweep_temperatures(model.name, model.method, self.temperatures, seed=seed, **how)
+        quality = self.quality or telling_quality(sweep)
         spent = time.process_time() - started
         again = self.temperatures if 2 * spent < seconds else self.temperatures[:: max(len(self.temperatures) - 1, 1)]
         other = sweep_temperatures(model.name, model.method, again, seed=derive(seed, "other"), **how)
-        itself = frontier_report(found, other, quality=quality, diversity=self.diversity)
-        rank = float(spearmanr(found.temperatures, found.column(self.diversity)[:, 0]).statistic)
-        front = ", ".join(f"{t:g}" for t in found.front(quality, self.diversity))
+        itself = frontier_report(sweep, other, quality=quality, diversity=self.diversity)
+        rank = float(spearmanr(sweep.temperatures, sweep.column(self.diversity)[:, 0]).statistic)
+        front = ", ".join(f"{t:g}" for t in sweep.front(quality, self.diversity))
         gap = f"{itself.area.value:+.4f} ({itself.area.low:+.4f} to {itself.area.high:+.4f})"
         return Findings(
-            f"Temperature sweep of {model.name}, {found.about}",
+            f"Temperature sweep of {model.name}, {sweep.about}",
             f"On the front of {quality} and {self.diversity} are the temperatures {front}.",
-            found.to_frame(),
+            sweep.to_frame(),
             Control("temperature and diversity", f"rank correlation above {RISES}", f"{rank:.2f}", rank > RISES),
             Control("the generator against itself", "a tie", f"difference of {quality} {gap}", itself.tie),
-            lambda form: found.picture(form, quality, self.diversity),
+            lambda form: sweep.picture(form, quality, self.diversity),
             () if again is self.temperatures else (f"{len(again)} temperatures of the second sweep, for want of time",),
         )  # fmt: skip

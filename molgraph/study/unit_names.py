@@ -86,14 +86,14 @@ def codes(values: np.ndarray, start: np.ndarray) -> np.ndarray:
         start: int64 [molecules], the first atom of each.
     """
     top = np.maximum.reduceat(values, start, axis=0)
-    found = np.zeros(top.shape, dtype=bool)
+    code = np.zeros(top.shape, dtype=bool)
     for unit, column in enumerate(top.T):
         x = np.sort(column)
         n, total = np.arange(1, len(x)), np.cumsum(x)[:-1]
         between = (total / n - (x.sum() - total) / (len(x) - n)) ** 2 * n * (len(x) - n)
         between[x[1:] <= x[:-1]] = -1  # between equal values there is no border
-        found[:, unit] = column >= x[between.argmax() + 1]
-    return found
+        code[:, unit] = column >= x[between.argmax() + 1]
+    return code
 
 
 def belief_distance(code: np.ndarray, has: np.ndarray, by: By = "belief", eps: float = EPS) -> np.ndarray:
@@ -113,8 +113,8 @@ def belief_distance(code: np.ndarray, has: np.ndarray, by: By = "belief", eps: f
     both = (code.T.astype(np.float32) @ has.astype(np.float32)) / size
     if by == "overlap":
         return np.asarray(-both)
-    own = has.sum(axis=0)
-    mass = (1 - eps) * own + eps * (n - own)
+    total = has.sum(axis=0)
+    mass = (1 - eps) * total + eps * (n - total)
     return np.asarray(np.log(mass) - np.log(size) - both * np.log(1 - eps) - (1 - both) * np.log(eps))
 
 
@@ -136,9 +136,9 @@ def belief_names(values: np.ndarray, labels: AtomLabels, *, by: By, eps: float, 
     best, rows, p = distance.argmin(axis=1), np.arange(code.shape[1]), np.ones(code.shape[1])
     shuffled = np.argsort(rng.random((len(has), PERMUTATIONS)), axis=0)
     for size in np.unique(code.sum(axis=0)):
-        own = code.sum(axis=0) == size
+        mask = code.sum(axis=0) == size
         chance = belief_distance(shuffled < size, has, by, eps).min(axis=1)
-        p[own] = _tail(-chance, -distance[rows, best][own], rng)
+        p[mask] = _tail(-chance, -distance[rows, best][mask], rng)
     frame = _named(labels, best, -distance[rows, best], p)
     both = (code & has[:, best]).sum(axis=0) / np.maximum(code.sum(axis=0), 1)
     frame.insert(2, "share", both)

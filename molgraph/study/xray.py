@@ -77,13 +77,13 @@ class XrayStudy(Study):
         """Look through the splits."""
         table = subject.table()
         asked = self.splits.split("+") if self.splits else SPLITTERS
-        found = xray(table, asked, seed=seed, title=subject.data if isinstance(subject.data, str) else None)
-        middle = {part.name: float(np.median(part.distance)) for part in found.parts if part.distance is not None}
+        report = xray(table, asked, seed=seed, title=subject.data if isinstance(subject.data, str) else None)
+        middle = {part.name: float(np.median(part.distance)) for part in report.parts if part.distance is not None}
         far, near = max(middle, key=middle.__getitem__), min(middle, key=middle.__getitem__)
         sentence = f"{far} tests farthest from training (median distance {middle[far]:.2f})"
         sentence += f", {near} nearest ({middle[near]:.2f})." if far != near else "."
         if self.by:
-            return self._by_decision(found, decision_rows(table, self.by, self.components, seed=seed), seed)
+            return self._by_decision(report, decision_rows(table, self.by, self.components, seed=seed), seed)
         planted = _planted(table)
         order = np.argsort(planted.y[:, 0], kind="stable")  # type: ignore[index]
         column = np.full(len(table), "train", dtype=object)
@@ -95,19 +95,19 @@ class XrayStudy(Study):
         high, low = (find_shifts(planted, split)[0].size for split in (top, chance))
         limit = CHANCE / np.sqrt(max(len(chance.test), 1))
         return Findings(
-            f"X-ray of {found.title}, {found.rows}", sentence, found.to_frame(),
+            f"X-ray of {report.title}, {report.rows}", sentence, report.to_frame(),
             Control("longest SMILES as the test part", f"a shift above {SHIFTED:g}", f"{high:+.2f}", high > SHIFTED),
             Control("a random test part", f"a shift within {limit:.2f}", f"{low:+.2f}", abs(low) < limit),
-            found.picture,
+            report.picture,
         )  # fmt: skip
 
     def _by_decision(self, found: Xray, decided: DecisionRows, seed: int) -> Findings:
         """The same with the divergence of each split's test rows, and controls of it."""
         frame, shown = found.to_frame(), {}
         for part in found.parts:
-            each = None if part.split is None else decided.of_split(part.split, seed=seed)
-            if each is not None:
-                shown[part.name] = each
+            shift = None if part.split is None else decided.of_split(part.split, seed=seed)
+            if shift is not None:
+                shown[part.name] = shift
         for place, (column, name) in enumerate((("h", "value"), ("h_chance", "chance"), ("h_p", "p")), 1):
             frame.insert(place, column, [getattr(shown.get(part.name), name, np.nan) for part in found.parts])
         most = sorted((name for name in shown if shown[name].p <= LEVEL), key=lambda name: -shown[name].excess)

@@ -74,8 +74,8 @@ class Gradients:
         """float64 [atoms, width]: the gradient of each molecule's answer."""
         rows = self.batch.features("atom").detach().clone().requires_grad_()
         with torch.enable_grad():
-            (found,) = torch.autograd.grad(self.answer(rows).sum(), rows)
-        return found.double().numpy()
+            (gradients,) = torch.autograd.grad(self.answer(rows).sum(), rows)
+        return gradients.double().numpy()
 
     def rise(self, step: np.ndarray) -> np.ndarray:
         """float64 [n]: what the answers gain with float64 [atoms, width] added to the features."""
@@ -139,8 +139,8 @@ class Edits(NamedTuple):
     def changes(self, score: Callable[[Sequence[str]], np.ndarray]) -> np.ndarray:
         """float64 [n, k]: how an answer changes with each edit, 0 where there is none."""
         n, k = len(self.smiles), len(self.edited[0])
-        found = score([*self.smiles, *(text for row in self.edited for text in row)]).astype(np.float64)
-        return np.nan_to_num(found[n:].reshape(n, k) - found[:n, None])
+        scores = score([*self.smiles, *(text for row in self.edited for text in row)]).astype(np.float64)
+        return np.nan_to_num(scores[n:].reshape(n, k) - scores[:n, None])
 
 
 def edits_of(smiles: Sequence[str], k: int, seed: int = 0) -> Edits:
@@ -152,10 +152,10 @@ def edits_of(smiles: Sequence[str], k: int, seed: int = 0) -> Edits:
     rows, edited = list[int](), list[list[str]]()
     for i, text in enumerate(smiles):
         rng = generator(seed, "edits", i)
-        made = [other for other in (mutate(text, rng) for _ in range(k)) if other]
-        if len(made) == k:
+        variants = [other for other in (mutate(text, rng) for _ in range(k)) if other]
+        if len(variants) == k:
             rows.append(i)
-            edited.append(made)
+            edited.append(variants)
     if not rows:
         raise EmptyError("no molecule can be edited", hint="name a table of molecules")
     return Edits([smiles[i] for i in rows], edited, np.array(rows))

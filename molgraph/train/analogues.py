@@ -95,15 +95,15 @@ class Analogues:
         if not np.isfinite(residuals).any():
             raise EmptyError("no analogue has a measured number of the model", hint="add a column of its target's name")
         shared, single = (np.full(len(targets), np.nan) for _ in range(2))
-        made = cls(targets, table.ids[rows], bits, residuals, shared, single)
+        analogues = cls(targets, table.ids[rows], bits, residuals, shared, single)
         for j in numbers:
-            shared[j], single[j] = made._variances(j, share)
-        return made
+            shared[j], single[j] = analogues._variances(j, share)
+        return analogues
 
     def _variances(self, j: int, share: float | None) -> tuple[float, float]:
-        own = self.residuals[:, j]
-        known = np.isfinite(own)
-        total = float((own[known] ** 2).mean()) if known.any() else float("nan")
+        residuals = self.residuals[:, j]
+        known = np.isfinite(residuals)
+        total = float((residuals[known] ** 2).mean()) if known.any() else float("nan")
         if share is None:
             mean, counts, _, _ = self._nearest(self.bits, j, itself=False)
             pairs = known & (counts > 0)
@@ -111,7 +111,7 @@ class Analogues:
                 words = f"{int(pairs.sum())} of the measured molecules have an analogue among them"
                 hint = f"give {FEWEST} or more of them, or the weight of one yourself: --parent-share 0.5"
                 raise EmptyError(f"{words}, too few to weigh one of {self.targets[j].name}", hint=hint)
-            product = float((own * mean)[pairs].mean()) if pairs.any() else 0.0
+            product = float((residuals * mean)[pairs].mean()) if pairs.any() else 0.0
             share = min(max(product / total, 0.0), 1.0) if total > 0 else 0.0
         return share * total, (1 - share) * total
 

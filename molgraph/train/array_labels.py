@@ -57,11 +57,11 @@ def with_arrays(
     workers: int | None = None,
 ) -> tuple[tuple[CachedGraphs, ...], tuple[str, ...]]:
     """The graphs with these arrays in the columns of molecules, and notes on molecules without them."""
-    made, notes = list(graphs), list[str]()
+    new_graphs, notes = list(graphs), list[str]()
     for array in arrays:
-        for k, each in enumerate(inputs):
-            if each.kind == "molecule":
+        for k, input_ in enumerate(inputs):
+            if input_.kind == "molecule":
                 column: Entities = input_column(table, inputs, k)
-                made[k], more = MAKERS[array].make(table, column, made[k], workers=workers)
+                new_graphs[k], more = MAKERS[array].make(table, column, new_graphs[k], workers=workers)
                 notes += more
-    return tuple(made), tuple(notes)
+    return tuple(new_graphs), tuple(notes)

@@ -45,8 +45,8 @@ def mark_sizes(table: Table, store: GraphStore, graph: np.ndarray) -> Table:
     level, sizes = level_of(table.targets), sizes_of(table)
     expected = np.where(graph >= 0, label_sizes(level, store, np.maximum(graph, 0)), 0)
     bad = np.flatnonzero(table.ok & (graph >= 0) & (store.status[graph] == OK) & (sizes > 0) & (sizes != expected))
-    why = [f"values of {sizes[row]} {level}s, the molecule has {expected[row]}" for row in bad]
-    return table.with_status(bad, UNREADABLE, np.array(why, dtype=object))
+    reasons = [f"values of {sizes[row]} {level}s, the molecule has {expected[row]}" for row in bad]
+    return table.with_status(bad, UNREADABLE, np.array(reasons, dtype=object))
 
 
 def label_places(level: LevelName, store: GraphStore, graph: np.ndarray, texts: np.ndarray) -> np.ndarray:
@@ -57,11 +57,11 @@ def label_places(level: LevelName, store: GraphStore, graph: np.ndarray, texts: 
     offsets = offsets_of(label_sizes(level, store, graph))
     out = np.arange(offsets[-1])
     if level == "bond":
-        own, known = store.levels["bond"], dict[int, np.ndarray]()
-        source, target = own.arrays["source"], own.arrays["target"]
+        bonds, known = store.levels["bond"], dict[int, np.ndarray]()
+        source, target = bonds.arrays["source"], bonds.arrays["target"]
         for i, (g, text) in enumerate(zip(graph.tolist(), texts, strict=True)):
             if g not in known:
-                rows = spread(own.offsets, np.array([g]))
+                rows = spread(bonds.offsets, np.array([g]))
                 low, high = source[rows], target[rows]
                 in_graph, ends = np.lexsort((high[low < high], low[low < high])), bond_ends(text)
                 known[g] = np.empty(len(ends), dtype=np.int64)

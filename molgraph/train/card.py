@@ -92,7 +92,7 @@ class ModelCard:
 
 def _is_score(row: Mapping[str, Any]) -> bool:
     """Whether a row of scores holds plain values alone, and numbers where it has any."""
-    plain = all(isinstance(each, str | int | float | None) for each in row.values())
+    plain = all(isinstance(value, str | int | float | None) for value in row.values())
     return plain and all(not isinstance(row.get(key), str) for key in ("value", "n"))
 
 

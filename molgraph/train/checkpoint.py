@@ -58,7 +58,7 @@ def save(
     state: dict[str, Any] = {"format": FORMAT, "fingerprint": dict(prints), "progress": dict(vars(progress))}
     state |= {"random": _random_states(fabric), "threads": torch.get_num_threads()}
     if not progress.done:
-        state |= {"learner": learner, **{f"optimizer_{i}": each for i, each in enumerate(optimizers)}}
+        state |= {"learner": learner, **{f"optimizer_{i}": optimizer for i, optimizer in enumerate(optimizers)}}
     temporary = path.with_name(path.name + ".tmp")
     try:
         if fabric.is_global_zero and temporary.is_symlink():
@@ -115,8 +115,8 @@ def _random_states(fabric: Fabric) -> list[torch.Tensor]:
 
 
 def _restore_random(fabric: Fabric, states: list[torch.Tensor]) -> None:
-    each = len(states) // fabric.world_size
-    mine = states[fabric.global_rank * each : (fabric.global_rank + 1) * each]
+    size = len(states) // fabric.world_size
+    mine = states[fabric.global_rank * size : (fabric.global_rank + 1) * size]
     torch.set_rng_state(mine[0].cpu())
     if fabric.device.type == "cuda":
         torch.cuda.set_rng_state(mine[1].cpu(), fabric.device)

@@ -125,9 +125,9 @@ def place_molecules(
                 predicted = _predicted(fitted, head, graphs.store, graphs.graph_of_row[piece])
             for row, (pairs, probabilities) in zip(piece, predicted, strict=True):
                 size = int(sizes[graphs.graph_of_row[row]])
-                made = DistancePotential(pairs, probabilities, head.bins)
-                minima = place_atoms(made, size, generator(seed, "conformer", str(texts[row])), restarts=restarts)
-                handed = [choose_mirror(str(texts[row]), each.positions) for each in minima]
+                energy = DistancePotential(pairs, probabilities, head.bins)
+                minima = place_atoms(energy, size, generator(seed, "conformer", str(texts[row])), restarts=restarts)
+                handed = [choose_mirror(str(texts[row]), minimum.positions) for minimum in minima]
                 best = min(range(len(minima)), key=lambda k: (handed[k].n_wrong, minima[k].potential))
                 positions[row], wrong[row] = handed[best].positions, handed[best].n_wrong
                 potential[row] = minima[best].potential / max(pairs.shape[1], 1)
@@ -144,7 +144,7 @@ def _predicted(
     batch = collate(store, graphs)  # type: ignore[arg-type]
     fitted.network.encoder.prepare(batch)
     encoded = fitted.network.encoder(batch, rows=True)
-    (h,) = (each.h for each in encoded.rows if each.level == "atom")
+    (h,) = (states.h for states in encoded.rows if states.level == "atom")
     pairs = atom_pairs(batch)
     shares = head(h, pairs).double().softmax(dim=1).cpu().numpy()
     ends = torch.stack([pairs.source, pairs.target]).cpu().numpy()

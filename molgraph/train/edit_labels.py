@@ -32,8 +32,8 @@ class EditLabels(RowLabels):
     def make(self, texts: Sequence[str], workers: int) -> np.ndarray:
         """float32 [n, 24]: context, group, context, group and so on."""
         out = np.full((len(texts), self.width), np.nan, np.float32)
-        for row, found in zip(out, cuts(texts, workers), strict=True):
-            codes = [zlib.crc32(part.encode()) % CODES for cut in found[:CUTS] for part in cut]
+        for row, row_cuts in zip(out, cuts(texts, workers), strict=True):
+            codes = [zlib.crc32(part.encode()) % CODES for cut in row_cuts[:CUTS] for part in cut]
             row[: len(codes)] = codes
         return out
 

@@ -69,9 +69,9 @@ class Fit:
         self.drawn, self.judged, self.valid = samplers(self.objective, self.train, self.valid, how.batch_size)
         self.prepare: Callable[[Sample], None] = learner.network.prepare
         self.phases = Timeline(learner.network, learner.callbacks, how, self.steps)
-        groups = [decay_groups(own, learner, how.weight_decay) for own in learner.turns()]
-        made = [make_optimizer(how.optimizer, own, how.learning_rate, how.weight_decay) for own in groups]
-        self.learner, *optimizers = fabric.setup(learner, *made)
+        groups = [decay_groups(group, learner, how.weight_decay) for group in learner.turns()]
+        raw_optimizers = [make_optimizer(how.optimizer, group, how.learning_rate, how.weight_decay) for group in groups]
+        self.learner, *optimizers = fabric.setup(learner, *raw_optimizers)
         self.optimizers = tuple(optimizers)
         torch.manual_seed(derive(plan.seed, "dropout", fabric.global_rank))
         self.saved_at = time.monotonic()
@@ -161,17 +161,17 @@ class Fit:
             for group in optimizer.param_groups:
                 group["lr"] = rate
             optimizer.zero_grad()
-            found: Loss = self.learner(sample, state)
-            count = int(self._reduced(torch.tensor(float(found.count)), "sum"))
+            result: Loss = self.learner(sample, state)
+            count = int(self._reduced(torch.tensor(float(result.count)), "sum"))
             # gradients are averaged over processes, the loss is a sum over them
-            loss = found.total / max(count, 1) * self.fabric.world_size
+            loss = result.total / max(count, 1) * self.fabric.world_size
             self.fabric.backward(loss if self.usual is None else loss * (count / self.usual))
             clip_gradients(self.fabric, self.learner, optimizer, self.how.gradient_clip, state)
             optimizer.step()
             value = float(self._reduced(loss.detach(), "mean"))
             self._check(value, f"the loss is {value} in epoch {now.epoch + 1}, step {now.position + 1}")
             losses.append((value, count))
-            for name, share in found.parts.items():
+            for name, share in result.parts.items():
                 before, n = now.parts.get(name, (0.0, 0))
                 now.parts[name] = (before + float(self._reduced(share, "sum")), n + count)
         self.learner.module.after_step(state)
@@ -221,17 +221,17 @@ class Fit:
         pieces = [*enumerate(order)][self.fabric.global_rank :: self.fabric.world_size]
 
         def make(piece: tuple[int, np.ndarray]) -> Sample:
-            number, own = piece
+            number, rows = piece
             rng = generator(self.plan.seed, "episodes valid", number)
             views = generator(self.plan.seed, "views valid", number) if valid.views else None
-            sample = judged.sample(rng, own) if judged else valid.sample(np.tile(own, self.objective.copies), views)
+            sample = judged.sample(rng, rows) if judged else valid.sample(np.tile(rows, self.objective.copies), views)
             return self._prepared(sample, "corrupt valid", number)
 
         for batch in make_ahead(pieces, make):
             sample = batch.to(self.fabric.device)
             with self.fabric.autocast(), torch.set_grad_enabled(self.objective.grad_in_validation):
-                found: Loss = self.learner.module(sample, state)
-            row = [float(found.total.detach()), found.count, *(float(found.parts.get(n, math.nan)) for n in names)]
+                result: Loss = self.learner.module(sample, state)
+            row = [float(result.total.detach()), result.count, *(float(result.parts.get(n, math.nan)) for n in names)]
             total += torch.tensor(row, dtype=torch.float64).to(total.device)
         total = self._reduced(total, "sum")
         loss, _, *means = (total / total[1].clamp(min=1)).tolist()

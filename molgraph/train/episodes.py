@@ -43,10 +43,10 @@ class Episodes(NamedTuple):
             task's support, and of its query.
         """
         drawn = {task: self._draw(y[:, task], np.flatnonzero(known[:, task]), rng) for task in tasks}
-        rows = rng.permutation(np.unique(np.concatenate([own for both in drawn.values() for own in both])))
+        rows = rng.permutation(np.unique(np.concatenate([part for both in drawn.values() for part in both])))
         parts = np.zeros((2, len(rows), y.shape[1]), bool)
         for task, both in drawn.items():
-            parts[:, :, task] = [np.isin(rows, own) for own in both]
+            parts[:, :, task] = [np.isin(rows, part) for part in both]
         return rows, parts
 
     def _draw(self, y: np.ndarray, rows: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

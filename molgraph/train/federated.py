@@ -147,12 +147,12 @@ def begin(method: GraphMethod, table: Table, clients: Sequence[np.ndarray] | Non
         DataError: nothing can be learned from the table.
     """
     params = dict(method.params or {})
-    made = prepare(table, None, method.encoder, method.inputs, None, {"head": method.head, "params": params})
+    data = prepare(table, None, method.encoder, method.inputs, None, {"head": method.head, "params": params})
     with torch_settings(method.threads, derive(method.seed, "weights")):
-        network = method.build(made.inputs, d_extra=len(made.descriptors.names), targets=made.outputs.targets)
-        network.measure(made.train.stores)
-        objective = make_objective("supervised", params, network, made.inputs, made.outputs)
-    own = type(method)(**method.get_params())
-    own.fitted = FittedNetworks(network.eval(), made.outputs, made.descriptors, made.inputs)
-    parts = [np.arange(len(made.train))] if clients is None else clients
-    return Arm(own, Federation(network, objective, made.train, parts, **how))
+        network = method.build(data.inputs, d_extra=len(data.descriptors.names), targets=data.outputs.targets)
+        network.measure(data.train.stores)
+        objective = make_objective("supervised", params, network, data.inputs, data.outputs)
+    clone = type(method)(**method.get_params())
+    clone.fitted = FittedNetworks(network.eval(), data.outputs, data.descriptors, data.inputs)
+    parts = [np.arange(len(data.train))] if clients is None else clients
+    return Arm(clone, Federation(network, objective, data.train, parts, **how))

@@ -46,7 +46,7 @@ def fit_method(method: Any, table: Table, valid: Table | None, workdir: Path | N
     recipe |= {"init": None if start is None else start.digest, "defaults": stored_defaults(method)}
     cache = None if method.store is None else store_folder(method.store)
     reads = what_is_read(method.objective, params, views=method.views, descriptors=method.descriptors)
-    given = table
+    raw_table = table
     if method.descriptors == "rdkit":
         table = with_rdkit_features(table, workers=method.threads)
         valid = None if valid is None else with_rdkit_features(valid, workers=method.threads)
@@ -56,22 +56,22 @@ def fit_method(method: Any, table: Table, valid: Table | None, workdir: Path | N
     reads |= {"folder": cache or workdir, "specs": None if start is None else start.specs}
     how = (method.encoder, method.inputs, method.class_weights, recipe, cache, method.threads)
     scales = None if start is None else start.scales_for(table, method)
-    made = prepare(table, valid, *how, **reads, scales=scales)
-    heads = get("objective", method.objective).heads(made.outputs)
+    prepared = prepare(table, valid, *how, **reads, scales=scales)
+    heads = get("objective", method.objective).heads(prepared.outputs)
     with torch_settings(method.threads, derive(method.seed, "weights")):
-        network = method.build(made.inputs, d_extra=len(made.descriptors.names), targets=heads.targets)
-        refuse_large(network, made.inputs, [(made.train, table), (made.valid, valid)])
-        network.measure(made.train.stores)
-        started = [] if start is None else [start.copy_into(network, made.inputs, heads)]
-        learns = make_objective(method.objective, params, network, made.inputs, made.outputs)
-        for note in (*made.notes, *started):
-            if note not in notes_of(made.outputs.unlearned):  # said once by the run, not by each method
+        network = method.build(prepared.inputs, d_extra=len(prepared.descriptors.names), targets=heads.targets)
+        refuse_large(network, prepared.inputs, [(prepared.train, table), (prepared.valid, valid)])
+        network.measure(prepared.train.stores)
+        started = [] if start is None else [start.copy_into(network, prepared.inputs, heads)]
+        learns = make_objective(method.objective, params, network, prepared.inputs, prepared.outputs)
+        for note in (*prepared.notes, *started):
+            if note not in notes_of(prepared.outputs.unlearned):  # said once by the run, not by each method
                 logger.info(note)
 
         def keep(network: Network, curves: pd.DataFrame, best_epoch: int) -> None:
             outputs = heads if heads.targets else state_outputs(network.d_state)
             method.predicts, method.curves, method.best_epoch = learns.labelled, curves, best_epoch
-            method.fitted = FittedNetworks(network.eval(), outputs, made.descriptors, made.inputs)
+            method.fitted = FittedNetworks(network.eval(), outputs, prepared.descriptors, prepared.inputs)
 
         def early(weights: Mapping[str, Tensor], curves: pd.DataFrame, best_epoch: int) -> None:
             copy = deepcopy(network).cpu()
@@ -80,13 +80,13 @@ def fit_method(method: Any, table: Table, valid: Table | None, workdir: Path | N
             if method.early is not None:
                 method.early()
 
-        data: Any = (made.train, made.valid, method.get_params(), made.prints)
+        data: Any = (prepared.train, prepared.valid, method.get_params(), prepared.prints)
         label = f"training {method.encoder}"
         asked = None if method.early is None or method.devices > 1 else early
-        *fitted, told = fit_network(network, learns, *data, workdir=workdir, label=label, early=asked)
+        *fitted, notes = fit_network(network, learns, *data, workdir=workdir, label=label, early=asked)
     keep(network, *fitted)
-    if given.gaps != "mark" and learns.labelled and level_of(table.targets) == "row":
-        found = method.predict(table)
-        values = {t.name: columns_of(found, t) for t in found.targets if t.kind != "multiclass"}
-        told = (*told, *observed_notes(given.features, values, "predictions"))
-    method.notes = (*made.notes, *started, *told)
+    if raw_table.gaps != "mark" and learns.labelled and level_of(table.targets) == "row":
+        prediction = method.predict(table)
+        values = {t.name: columns_of(prediction, t) for t in prediction.targets if t.kind != "multiclass"}
+        notes = (*notes, *observed_notes(raw_table.features, values, "predictions"))
+    method.notes = (*prepared.notes, *started, *notes)

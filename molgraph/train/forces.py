@@ -48,7 +48,7 @@ def forces_of(energy: Tensor, positions: Tensor, *, training: bool = False) -> T
 def check_geometry(inputs: Sequence[Input], does: str) -> None:
     """Refuse a network that reads anything but one column of atoms in space; ``does`` begins with its name."""
     if len(inputs) != 1 or inputs[0].spec.missing(("atom.position",)):
-        read = " and ".join(f"{each.column} ({each.kind})" for each in inputs)
+        read = " and ".join(f"{input_.column} ({input_.kind})" for input_ in inputs)
         hint = "choose a model of atoms in space, such as schnet, and one column: --input COLUMN"
         raise UnsupportedError(f"{does} one column of atoms in space, and the model reads {read}", hint=hint)
 
@@ -97,7 +97,7 @@ def table_forces(fitted: FittedNetworks, table: Table, **running: Any) -> list[n
         resolve_device(running.get("device", "cpu")),
     )
     extra = fitted.descriptors.apply(table.features, table.feature_names)
-    samples = Samples(tuple(made.store for made in graphs), graph, extra)
+    samples = Samples(tuple(cached.store for cached in graphs), graph, extra)
     forces: list[np.ndarray | None] = [None] * len(table)
     fitted.network.to(where)
     with torch_settings(running.get("threads")):
@@ -108,6 +108,6 @@ def table_forces(fitted: FittedNetworks, table: Table, **running: Any) -> list[n
             atoms = None if counts is None else counts[samples.graph[piece, 0]]
             ends = sample.parts[0].batch["atom"].offsets[1:-1].numpy()
             _, vectors = energies_and_forces(fitted, sample.to(where), atoms)
-            for row, own in zip(piece, np.split(vectors, ends), strict=True):
-                forces[row] = own
+            for row, part in zip(piece, np.split(vectors, ends), strict=True):
+                forces[row] = part
     return forces

@@ -38,14 +38,14 @@ def train_further(
         DataError: nothing can be learned from the table.
     """
     settings = {**method.get_params(), "callback": None, "devices": 1, "strategy": "auto", **how}
-    made = _prepared(method, table, valid, settings, views=method.views)
+    prepared = _prepared(method, table, valid, settings, views=method.views)
     with torch_settings(method.threads, derive(settings["seed"], "weights")):
         network = deepcopy(method.ready().network).train()
-        objective = _objective(method, network, made)
+        objective = _objective(method, network, prepared)
         where: dict[str, Any] = {"workdir": None, "label": label, "callbacks": callbacks}
-        found = fit_network(network, objective, made.train, made.valid, settings, made.prints, **where)
-    further = with_network(method, network, *found.notes)
-    further.curves, further.best_epoch = found.curves, found.best_epoch
+        fit = fit_network(network, objective, prepared.train, prepared.valid, settings, prepared.prints, **where)
+    further = with_network(method, network, *fit.notes)
+    further.curves, further.best_epoch = fit.curves, fit.best_epoch
     return further
 
 
@@ -55,8 +55,8 @@ def labelled_samples(method: GraphMethod, table: Table) -> tuple[Samples, Object
     Raises:
         DataError: no row has a label.
     """
-    made = _prepared(method, table, None, method.get_params(), views=None)
-    return made.train, _objective(method, method.ready().network, made)
+    prepared = _prepared(method, table, None, method.get_params(), views=None)
+    return prepared.train, _objective(method, method.ready().network, prepared)
 
 
 def _objective(method: GraphMethod, network: Network, made: Prepared) -> Objective:
@@ -75,8 +75,8 @@ def _prepared(
     if method.descriptors == "rdkit":
         table = with_rdkit_features(table, workers=method.threads)
         valid = None if valid is None else with_rdkit_features(valid, workers=method.threads)
-    columns, recipe = tuple(each.column for each in fitted.inputs), {**settings, "params": params}
+    columns, recipe = tuple(input_.column for input_ in fitted.inputs), {**settings, "params": params}
     how = (method.encoder, columns, method.class_weights, recipe, None, method.threads)
     reads = what_is_read(method.objective, params, views=views, descriptors=method.descriptors)
-    reads |= {"specs": {each.encoder: each.spec for each in fitted.inputs}}
+    reads |= {"specs": {input_.encoder: input_.spec for input_ in fitted.inputs}}
     return prepare(table, valid, *how, **reads, scales=(fitted.outputs, fitted.descriptors))

@@ -35,7 +35,7 @@ def vector_table(method: Trainable, feature_names: tuple[str, ...], n: int = len
     drawn = generator(0, "vectors").normal(size=(len(MOLECULES), len(feature_names)))[:n]
     table = make_table(list(MOLECULES[:n]), features=drawn if feature_names else None, feature_names=feature_names)
     inputs = method.graph_inputs() if isinstance(method, PredictsGraphs) else ()
-    if [each.kind for each in inputs] in ([], ["molecule"]):
+    if [input_.kind for input_ in inputs] in ([], ["molecule"]):
         return table
     molecules = table.entities[0].values
     others = example_table(inputs, (), n).entities
@@ -72,26 +72,26 @@ def compare_vectors(method: Trainable, table: Table, vectors: Any) -> tuple[int,
     except (KeyError, TypeError, ValueError) as error:
         words = f"the model file's test {'samples' if generates else 'vectors'} cannot be read"
         raise DamagedModelError(words) from error
-    why = _why(vectors.get("versions"))
+    reason = _why(vectors.get("versions"))
     if isinstance(method, Generator):
         odd = [pair for pair in zip(method.sample(len(rows)), rows, strict=True) if pair[0] != pair[1]]
         if len(odd) > SAMPLES_TOLERANCE * len(rows):
             drawn, before = (str(text)[:60] for text in odd[0])
-            raise ModelFileError(f"the generator draws {drawn!r}, and {before!r} when it was saved", hint=why)
+            raise ModelFileError(f"the generator draws {drawn!r}, and {before!r} when it was saved", hint=reason)
         return len(rows), len(odd) / len(rows)
     assert isinstance(method, Method)
-    found = _answers(method.predict(table))
-    if [len(row) for row in expected] != [len(row) for row in found]:
+    answers = _answers(method.predict(table))
+    if [len(row) for row in expected] != [len(row) for row in answers]:
         raise DamagedModelError("the test vectors have other numbers of values than the predictions")
     if not any(np.isfinite(row).any() for row in expected):
         words = "the model file's test vectors hold no value, so they tell nothing"
         raise ModelFileError(words, hint="save it again with this version of molgraph")
     largest = 0.0
-    for text, then, now in zip(MOLECULES, expected, found, strict=True):
+    for text, then, now in zip(MOLECULES, expected, answers, strict=True):
         gap = np.abs(now - then) / np.maximum(np.abs(then), 1.0)
         for k in np.flatnonzero((np.isnan(now) != np.isnan(then)) | (gap > TOLERANCE)):
             words = f"the model answers {now[k]:.6g} for {text}, and {then[k]:.6g} when it was saved"
-            raise ModelFileError(words, hint=why)
+            raise ModelFileError(words, hint=reason)
         largest = max(largest, float(np.nanmax(gap, initial=0.0)))
     return len(MOLECULES), largest
 
@@ -100,9 +100,9 @@ def _answers(prediction: Prediction) -> list[np.ndarray]:
     """The values of each row, those of its atoms or bonds behind the others."""
     parts = [[row] for row in prediction.value]
     for name in sorted(prediction.packed):
-        for own, values in zip(parts, prediction.packed[name].lists(), strict=True):
-            own.append(values)
-    return [np.concatenate(own) for own in parts]
+        for part, values in zip(parts, prediction.packed[name].lists(), strict=True):
+            part.append(values)
+    return [np.concatenate(part) for part in parts]
 
 
 def _why(saved: Any) -> str:

@@ -55,9 +55,9 @@ def predict_networks(
     """
     inputs = members[0].inputs
     graphs = input_graphs(table, inputs) if graphs is None else graphs
-    for each, made in zip(inputs, graphs, strict=True):
-        if made.store.featuriser != each.spec.featuriser:
-            words = f"the network reads the features {each.spec.featuriser}, these graphs hold {made.store.featuriser}"
+    for entry, data in zip(inputs, graphs, strict=True):
+        if data.store.featuriser != entry.spec.featuriser:
+            words = f"the network reads the features {entry.spec.featuriser}, these graphs hold {data.store.featuriser}"
             hint = "make them by the model's own: model.method.graph_inputs()[0].featuriser"
             raise UnsupportedError(words, hint=hint)
     graphs = mark_large(members[0].network, graphs)
@@ -68,8 +68,8 @@ def predict_networks(
     status, reason = row_status(table, inputs, graphs)
     graph = graph_of_rows(graphs)
     rows = np.flatnonzero(status == OK)
-    given = for_model(table, [name for m in members for name in m.descriptors.names])
-    extras = [m.descriptors.apply(given.features, given.feature_names) for m in members]
+    model_table = for_model(table, [name for m in members for name in m.descriptors.names])
+    extras = [m.descriptors.apply(model_table.features, model_table.feature_names) for m in members]
     level, offsets, places = members[0].outputs.level, np.arange(len(table) + 1), None
     if level != "row":
         sizes = np.zeros(len(table), dtype=np.int64)
@@ -79,7 +79,7 @@ def predict_networks(
         places = label_places(level, graphs[0].store, graph[rows, 0], texts)
     values, spreads = ([np.full((offsets[-1], m.outputs.d_out), np.nan) for m in members] for _ in range(2))
     where = resolve_device(device)
-    samples = Samples(tuple(made.store for made in graphs), graph)
+    samples = Samples(tuple(data.store for data in graphs), graph)
     edges = np.searchsorted(rows, np.arange(0, len(table) + predict_batch, predict_batch))
     pieces = [rows[a:b] for a, b in pairwise(edges) if b > a]
 
@@ -93,21 +93,21 @@ def predict_networks(
     with torch_settings(threads), torch.inference_mode():
         for piece, batch in zip(pieces, make_ahead(pieces, make), strict=True):
             sample = batch.to(where)
-            for network, member, extra, value, wide, own in zip(
+            for network, member, extra, value, wide, columns in zip(
                 networks, members, extras, values, spreads, more, strict=True
             ):
                 sample.extra = None if extra is None else torch.from_numpy(extra[piece]).to(where)
                 with torch.autocast(where.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
                     raw, _ = network(sample)
                 for name, column in columns_of(network).items():
-                    own.setdefault(name, np.full(len(table), np.nan))[piece] = column.double().cpu().numpy()
+                    columns.setdefault(name, np.full(len(table), np.nan))[piece] = column.double().cpu().numpy()
                 raw, deviation = network.head.values(raw) if network.has_head else (raw, None)
                 atoms = None if counts is None else counts[graph[piece, 0]]
                 value[spread(offsets, piece)] = member.outputs.values(raw.float().cpu().numpy(), atoms)
                 if deviation is not None:
                     wide[spread(offsets, piece)] = deviation.cpu().numpy() * member.outputs.column_scale
     predictions = []
-    for member, value, wide, own in zip(members, values, spreads, more, strict=True):
+    for member, value, wide, columns in zip(members, values, spreads, more, strict=True):
         packed, outputs, has_spread = dict[str, Packed](), member.outputs, bool(np.isfinite(wide).any())
         if places is not None:
             names = [name for target in outputs.targets for name in target.columns]
@@ -117,6 +117,6 @@ def predict_networks(
                 packed |= {f"{name}{end}": Packed(offsets, ordered[:, j]) for j, name in enumerate(names)}
             value = wide = np.zeros((len(table), 0))
         known: dict[str, Any] = {"spread": wide if has_spread else None}
-        known |= {"inputs": table.inputs, "unlearned": outputs.unlearned, "packed": packed, "extra": own}
+        known |= {"inputs": table.inputs, "unlearned": outputs.unlearned, "packed": packed, "extra": columns}
         predictions.append(Prediction(table.ids, outputs.targets, value, status, reason, **known))
     return predictions

@@ -50,8 +50,8 @@ class Input:
     @property
     def featuriser(self) -> Featuriser:
         """The one that makes the column's graphs, of the version that the encoder was built for."""
-        made = make_part("featuriser", self.part) if self.part else featuriser_of(self.encoder, self.kind)
-        featuriser: Featuriser = made.as_of(self.spec.featuriser)
+        base = make_part("featuriser", self.part) if self.part else featuriser_of(self.encoder, self.kind)
+        featuriser: Featuriser = base.as_of(self.spec.featuriser)
         return featuriser
 
     def to_json(self) -> dict[str, Any]:
@@ -93,9 +93,9 @@ def own_params(params: Mapping[str, Any], owner: str, n_encoders: int) -> dict[s
         >>> own_params({"dmpnn.depth": 4, "deepdta.width": 8}, "dmpnn", 2), own_params({"depth": 4}, "dmpnn", 1)
         ({'depth': 4}, {'depth': 4})
     """
-    own = {k.removeprefix(f"{owner}."): value for k, value in params.items() if k.startswith(f"{owner}.")}
+    overrides = {k.removeprefix(f"{owner}."): value for k, value in params.items() if k.startswith(f"{owner}.")}
     plain = {name: value for name, value in params.items() if "." not in name} if n_encoders == 1 else {}
-    return {**plain, **own}
+    return {**plain, **overrides}
 
 
 def choose_columns(
@@ -170,16 +170,16 @@ def train_graphs(
         raise UnusedSettingError(words, hint="leave params.featuriser out")
     for entity, encoder in chosen:
         part = featuriser if featuriser and asked_for is not None and asked_for.kind == entity.kind else ""
-        own = featuriser_of(encoder, entity.kind, own_params(params or {}, encoder, n_encoders))
-        how = table, entity, asked_for if part and asked_for is not None else own
-        made = graphs_of(*how, cache=cache, workers=workers)
-        spec, asked = made.store.spec, (specs or {}).get(encoder)
+        default = featuriser_of(encoder, entity.kind, own_params(params or {}, encoder, n_encoders))
+        how = table, entity, asked_for if part and asked_for is not None else default
+        cached = graphs_of(*how, cache=cache, workers=workers)
+        spec, asked = cached.store.spec, (specs or {}).get(encoder)
         if asked is not None and asked.featuriser == spec.featuriser and asked.settings != spec.settings:
             again = graphs_of(*how, spec=asked, cache=cache, workers=workers)
             if (again.store.status == OK).any():
-                made, spec = again, asked
+                cached, spec = again, asked
         inputs.append(Input(entity.name, entity.kind, encoder, spec, part, of_complexes(entity.values)))
-        graphs.append(made)
+        graphs.append(cached)
     return tuple(inputs), tuple(graphs)
 
 
@@ -187,21 +187,21 @@ def input_graphs(table: Table, inputs: Sequence[Input], *, cache: Path | None = 
     """The graphs of other rows for a model's inputs: columns of the same names, else as many of the kind, in order."""
     columns = [input_column(table, inputs, k) for k in range(len(inputs))]
     pairs = zip(columns, inputs, strict=True)
-    return tuple(graphs_of(table, own, each.featuriser, spec=each.spec, cache=cache) for own, each in pairs)
+    return tuple(graphs_of(table, entity, input_.featuriser, spec=input_.spec, cache=cache) for entity, input_ in pairs)
 
 
 def input_column(table: Table, inputs: Sequence[Input], k: int = 0) -> Entities:
     """The column of a table that is a model's k-th input; raises ``DataError`` where it is lacking or open."""
-    each = inputs[k]
-    own = {e.name: e for e in table.entities if e.kind == each.kind}
-    asked = [other.column for other in inputs if other.kind == each.kind]
-    if set(asked) <= set(own):
-        return own[each.column]
-    if len(own) == len(asked):
-        return list(own.values())[sum(other.kind == each.kind for other in inputs[:k])]
+    input_ = inputs[k]
+    entities = {e.name: e for e in table.entities if e.kind == input_.kind}
+    asked = [other.column for other in inputs if other.kind == input_.kind]
+    if set(asked) <= set(entities):
+        return entities[input_.column]
+    if len(entities) == len(asked):
+        return list(entities.values())[sum(other.kind == input_.kind for other in inputs[:k])]
     have = ", ".join(f"{e.name} ({e.kind})" for e in table.entities) or "none"
     names = ", ".join(map(repr, asked))
-    message = f"the table lacks the {each.kind} columns that the model reads: {names}"
+    message = f"the table lacks the {input_.kind} columns that the model reads: {names}"
     raise MissingColumnError(message, hint=f"it has: {have}")
 
 
@@ -218,22 +218,22 @@ def named_columns(read: Sequence[tuple[str, str]], given: Mapping[str, Any]) -> 
     """
     columns: dict[str, tuple[str, ...]] = {}
     for kind, option in OPTIONS.items():
-        own = tuple(column for k, column in read if k == kind)
+        names = tuple(column for k, column in read if k == kind)
         named = given.get(option)
         if named is None:
-            columns |= {option: own} if own and (len(read) > 1 or kind != "molecule") else {}
+            columns |= {option: names} if names and (len(read) > 1 or kind != "molecule") else {}
             continue
         named = (named,) if isinstance(named, str) else tuple(named)
-        if len(named) != len(own):
+        if len(named) != len(names):
             raise BadValueError(
-                f"the model reads {count(len(own), f'{kind} column')}; the names are {len(named)}: "
+                f"the model reads {count(len(names), f'{kind} column')}; the names are {len(named)}: "
                 f"{', '.join(map(str, named))}",
                 hint=f"it was trained on {', '.join(column for _, column in read)}",
             )
-        if named != own and set(named) == set(own):
+        if named != names and set(named) == set(names):
             raise BadValueError(
                 f"the columns {', '.join(named)} are named in another order than the model's",
-                hint=f"name them as {', '.join(own)}; to exchange them, rename the columns of the file",
+                hint=f"name them as {', '.join(names)}; to exchange them, rename the columns of the file",
             )
         columns[option] = named
     return columns
@@ -241,20 +241,20 @@ def named_columns(read: Sequence[tuple[str, str]], given: Mapping[str, Any]) -> 
 
 def graph_of_rows(graphs: Sequence[CachedGraphs]) -> np.ndarray:
     """int64 [rows, inputs]: the graph of each row's entity in each input, -1 where a row has none."""
-    return np.stack([made.graph_of_row for made in graphs], axis=1)
+    return np.stack([cached.graph_of_row for cached in graphs], axis=1)
 
 
 def viewed_columns(
     views: Sequence[View], table: Table, inputs: Sequence[Input], graphs: Sequence[CachedGraphs]
 ) -> tuple[ViewedColumn, ...]:
     """Each input's column as training sees it; a view that changes none of them is a ``UsageError``."""
-    makers, columns = [each.featuriser for each in inputs], list[ViewedColumn]()
+    makers, columns = [input_.featuriser for input_ in inputs], list[ViewedColumn]()
     check_views(views, makers)
-    for maker, each, made in zip(makers, inputs, graphs, strict=True):
-        column, values, rows = table.column(each.column), np.empty(len(made.store), object), made.graph_of_row >= 0
-        values[made.graph_of_row[rows]] = column.values[rows]
-        own = tuple(view for view in views if view.changes(maker))
-        columns.append(ViewedColumn(own, replace(column, values=values), maker, each.spec))
+    for maker, input_, data in zip(makers, inputs, graphs, strict=True):
+        column, values, rows = table.column(input_.column), np.empty(len(data.store), object), data.graph_of_row >= 0
+        values[data.graph_of_row[rows]] = column.values[rows]
+        views_of = tuple(view for view in views if view.changes(maker))
+        columns.append(ViewedColumn(views_of, replace(column, values=values), maker, input_.spec))
     return tuple(columns) if views else ()
 
 
@@ -264,29 +264,29 @@ def row_status(table: Table, inputs: Sequence[Input], graphs: Sequence[CachedGra
     Where a model learned from complexes, one that lacks its ligand or its protein is ``unreadable``.
     """
     status, reason = table.status.copy(), table.reason.copy()
-    for k, (each, made) in enumerate(zip(inputs, graphs, strict=True)):
-        fresh = np.flatnonzero((made.graph_of_row >= 0) & (status == OK))
-        status[fresh] = made.store.status[made.graph_of_row[fresh]]
-        why = made.store.reason[made.graph_of_row[fresh]]
+    for k, (input_, cached) in enumerate(zip(inputs, graphs, strict=True)):
+        fresh = np.flatnonzero((cached.graph_of_row >= 0) & (status == OK))
+        status[fresh] = cached.store.status[cached.graph_of_row[fresh]]
+        reasons = cached.store.reason[cached.graph_of_row[fresh]]
         if len(inputs) > 1:
-            why = np.array([f"{each.column}: {text}" if text else "" for text in why], dtype=object)
-        reason[fresh] = why
-        for row in np.flatnonzero(status == OK) if each.whole else ():
+            reasons = np.array([f"{input_.column}: {text}" if text else "" for text in reasons], dtype=object)
+        reason[fresh] = reasons
+        for row in np.flatnonzero(status == OK) if input_.whole else ():
             if side := lacking(input_column(table, inputs, k).values[row]):
                 words = f"a complex without its {side}, and the model learned from whole ones"
-                status[row], reason[row] = UNREADABLE, f"{each.column}: {words}" if len(inputs) > 1 else words
+                status[row], reason[row] = UNREADABLE, f"{input_.column}: {words}" if len(inputs) > 1 else words
     return status, reason
 
 
 def example_table(inputs: Sequence[Input], feature_names: Sequence[str], n: int) -> Table:
     """A table of example entities for a model's inputs, with zeros in its descriptor columns."""
     entities = []
-    for each in inputs:
+    for input_ in inputs:
         values = np.empty(n, dtype=object)
-        examples = [v for v in each.featuriser.examples_for(each.spec) if not (each.whole and lacking(v))]
+        examples = [v for v in input_.featuriser.examples_for(input_.spec) if not (input_.whole and lacking(v))]
         for i, value in enumerate(islice(cycle(examples or [SERINE]), n)):
             values[i] = value
-        entities.append(Entities(each.column, each.kind, values))  # type: ignore[arg-type]
+        entities.append(Entities(input_.column, input_.kind, values))  # type: ignore[arg-type]
     ids, status, reason = np.arange(n).astype(str).astype(object), np.full(n, OK, object), np.full(n, "", object)
     features = np.zeros((n, len(feature_names))) if feature_names else None
     return Table(ids, tuple(entities), status, reason, features=features, feature_names=tuple(feature_names))

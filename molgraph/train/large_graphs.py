@@ -24,14 +24,14 @@ _SHOWN = 3
 def mark_large(network: Network, graphs: Sequence[CachedGraphs]) -> tuple[CachedGraphs, ...]:
     """The graphs of each input, those that are too large for its encoder with a status and a reason."""
     marked = []
-    for encoder, made in zip(network.encoders, graphs, strict=True):
-        found = too_large(encoder, made.store)
-        if found:
-            status, reason = made.store.status.copy(), made.store.reason.copy()
-            for graph, refusal in found.items():
+    for encoder, cached in zip(network.encoders, graphs, strict=True):
+        refusals = too_large(encoder, cached.store)
+        if refusals:
+            status, reason = cached.store.status.copy(), cached.store.reason.copy()
+            for graph, refusal in refusals.items():
                 status[graph], reason[graph] = NO_VALUE, f"{refusal.message}, which is set in training"
-            made = replace(made, store=replace(made.store, status=status, reason=reason))
-        marked.append(made)
+            cached = replace(cached, store=replace(cached.store, status=status, reason=reason))
+        marked.append(cached)
     return tuple(marked)
 
 
@@ -54,11 +54,11 @@ def refuse_large(
         if samples is None or table is None:
             continue
         for k, (encoder, store) in enumerate(zip(network.encoders, samples.stores, strict=True)):
-            found = too_large(encoder, store)
-            refusals += [found[graph] for graph in np.intersect1d(samples.graph[:, k], list(found)).tolist()]
+            reasons = too_large(encoder, store)
+            refusals += [reasons[graph] for graph in np.intersect1d(samples.graph[:, k], list(reasons)).tolist()]
         if refusals:
             status, _ = row_status(table, inputs, mark_large(network, input_graphs(table, inputs)))
-            rows += [str(each) for each in table.ids[status == NO_VALUE]]
+            rows += [str(row_id) for row_id in table.ids[status == NO_VALUE]]
     if refusals:
         shown = ", ".join(rows[:_SHOWN]) + f" and {len(rows) - _SHOWN} more" * (len(rows) > _SHOWN)
         raise UnsupportedError(

@@ -72,8 +72,8 @@ class Learner(nn.Module):
         Raises:
             UnsupportedError: there are callbacks, and none of the network's parameters is trained.
         """
-        turns = [list(own) for own in self.objective.turns(self.network)]
-        if self.callbacks and {p for own in turns for p in own}.isdisjoint(self.network.parameters()):
+        turns = [list(group) for group in self.objective.turns(self.network)]
+        if self.callbacks and {p for group in turns for p in group}.isdisjoint(self.network.parameters()):
             words = "the objective trains a copy of the network, which callbacks do not see"
             raise UnsupportedError(words, hint="leave the callback out, or choose another objective")
         turns[0] += self.callbacks.parameters()
@@ -91,7 +91,7 @@ class Learner(nn.Module):
 
     def after_epoch(self) -> dict[str, float]:
         """Called after every epoch; further columns of the curves."""
-        return {name: value for each in self.callbacks for name, value in each.after_epoch(self.network).items()}
+        return {name: value for hook in self.callbacks for name, value in hook.after_epoch(self.network).items()}
 
     def end(self) -> tuple[str, ...]:
         """Called when the network has the weights of its best epoch; what the callbacks say of it."""

@@ -38,10 +38,10 @@ def make_method(name: str, **params: Any) -> Method:
     if name in registry.names("method"):
         check_params(cls, params, owner=name)
         return cls(**params)
-    own, inner = set(GraphMethod.param_names()) - {"encoder"}, encoder_params(name)
-    _check_names(name, params, (*inner, *sorted(own)))
+    names, inner = set(GraphMethod.param_names()) - {"encoder"}, encoder_params(name)
+    _check_names(name, params, (*inner, *sorted(names)))
     nested = dict(params.pop("params", None) or {})
-    nested |= {key: params.pop(key) for key in list(params) if key not in own}
+    nested |= {key: params.pop(key) for key in list(params) if key not in names}
     _check_names(name, nested, inner)
     for one in encoder_names(name):
         make = registry.get("encoder", one)

@@ -14,7 +14,7 @@ from molgraph.train.objective import StepState
 
 def matrices(network: nn.Module) -> dict[str, nn.Parameter]:
     """A network's weights that can be pruned one by one: matrices, but no embeddings, biases or norms."""
-    tables = {id(each.weight) for each in network.modules() if isinstance(each, nn.Embedding)}
+    tables = {id(module.weight) for module in network.modules() if isinstance(module, nn.Embedding)}
     return {name: value for name, value in network.named_parameters() if value.ndim > 1 and id(value) not in tables}
 
 

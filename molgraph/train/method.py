@@ -148,8 +148,8 @@ class GraphMethod(Method):
 
     def code_parts(self) -> tuple[Any, ...]:
         """What trains and predicts too."""
-        own = (Network, prepare, fit_network, make_optimizer, predict_networks)
-        return (*super().code_parts(), registry.get("head", self.head), *own)
+        parts = (Network, prepare, fit_network, make_optimizer, predict_networks)
+        return (*super().code_parts(), registry.get("head", self.head), *parts)
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Train on the readable rows of ``table`` that have a label.
@@ -208,7 +208,7 @@ class GraphMethod(Method):
             "feature_names": list(fitted.descriptors.names),
             "feature_limit": fitted.descriptors.limit,
             "feature_observed": fitted.descriptors.observed,
-            "inputs": [each.to_json() for each in fitted.inputs],
+            "inputs": [input_.to_json() for input_ in fitted.inputs],
             **stored_history(self),
             **packed,
         }
@@ -238,8 +238,8 @@ class GraphMethod(Method):
 
     def sizes(self) -> Space:
         """Depth and width of the encoder, where there is one that has them."""
-        own = encoder_params(self.encoder) if len(encoder_names(self.encoder)) == 1 else ()
-        return {name: each for name, each in SIZES.items() if name in own}
+        names = encoder_params(self.encoder) if len(encoder_names(self.encoder)) == 1 else ()
+        return {name: size for name, size in SIZES.items() if name in names}
 
     def inner_value(self, name: str) -> Any:
         """The value of a hyper-parameter of the encoder."""
@@ -278,11 +278,11 @@ class GraphMethod(Method):
             raise UnsupportedError(
                 f"{self.init} holds a {model.kind}, no single encoder", hint="name a graph model's file"
             )
-        made = Start(model_path(self.init), model.method, model.card.what or f"trained on {model.targets[0].name}")
-        self.params = made.params_with(self.encoder, self.params or {})
+        start = Start(model_path(self.init), model.method, model.card.what or f"trained on {model.targets[0].name}")
+        self.params = start.params_with(self.encoder, self.params or {})
         self.featuriser = self.featuriser or model.method.featuriser
-        self.set_params(**made.head_with(self.get_params()))
-        return made
+        self.set_params(**start.head_with(self.get_params()))
+        return start
 
     def build(self, inputs: Sequence[Input], *, d_extra: int, targets: Sequence[Target]) -> Network:
         """The network with fresh weights, for descriptors of that width and these targets."""

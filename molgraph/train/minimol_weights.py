@@ -96,8 +96,8 @@ def installed_weights() -> Path:
     Raises:
         NotInstalledError: it is not there.
     """
-    found = find_spec("minimol")
-    for place in (found.submodule_search_locations or ()) if found is not None else ():
+    spec = find_spec("minimol")
+    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
         if (Path(place) / _WITHIN).is_file():
             return Path(place) / _WITHIN
     raise NotInstalledError("the weights of minimol are in a package that is not installed", hint=INSTALL)
@@ -113,18 +113,18 @@ def own_weights(state: dict[str, Tensor], width: int) -> dict[str, Tensor]:
         state: those of the package's network by name.
         width: columns of an atom.
     """
-    found = {}
+    weights = {}
     for name, value in state.items():
         module, _, kind = name.removeprefix("model.").rpartition(".")
-        for pattern, own in _RENAMED:
+        for pattern, replacement in _RENAMED:
             if (match := re.fullmatch(pattern.replace(".", r"\."), module)) is not None:
-                found[f"{match.expand(own)}.{kind}".replace("embed_edges", "embed_bonds")] = value.float()
-    for name in found:
+                weights[f"{match.expand(replacement)}.{kind}".replace("embed_edges", "embed_bonds")] = value.float()
+    for name in weights:
         if name.endswith("to_atoms.weight"):
-            found[name] = found[name] / 2
-    first = found["embed.0.weight"]
-    found["embed.0.weight"] = torch.nn.functional.pad(first, (0, 32 + width - first.shape[1]))
-    return found
+            weights[name] = weights[name] / 2
+    first = weights["embed.0.weight"]
+    weights["embed.0.weight"] = torch.nn.functional.pad(first, (0, 32 + width - first.shape[1]))
+    return weights
 
 
 def _read(path: Path) -> dict[str, Tensor]:

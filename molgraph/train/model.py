@@ -72,8 +72,8 @@ class Model:
     @property
     def coverage(self) -> float | None:
         """Share of measured values that its intervals are made to hold; None without intervals."""
-        own = getattr(self.method, "coverage", None)
-        return self.confidence.coverage if own is None and self.confidence is not None else own
+        coverage = getattr(self.method, "coverage", None)
+        return self.confidence.coverage if coverage is None and self.confidence is not None else coverage
 
     @property
     def n_kept(self) -> int:
@@ -93,15 +93,15 @@ class Model:
             >>> bool(wide > narrow)
             True
         """
-        made = copy(self)
+        model = copy(self)
         if coverage is None:
-            made.confidence = None
-            return made
+            model.confidence = None
+            return model
         if self.confidence is None:
             hint = "train it again with a validation part; conformal(...) has that of its training"
             raise UnsupportedError("this model has no intervals whose coverage could be chosen", hint=hint)
-        made.confidence = self.confidence.at(coverage)
-        return made
+        model.confidence = self.confidence.at(coverage)
+        return model
 
     @property
     def kind(self) -> str:
@@ -176,8 +176,8 @@ class Model:
             from molgraph.evaluate.report import write_report  # with matplotlib and jinja2
 
             title = f"{self.kind} evaluated on {', '.join(t.name for t in self.targets)}"
-            own = {"predictions": {self.kind: prediction}, "scores": metrics.scores_frame({self.kind: scores})}
-            write_report(report, title=title, table=table, notes=notes, manifest=self.summary(), **own)
+            tables = {"predictions": {self.kind: prediction}, "scores": metrics.scores_frame({self.kind: scores})}
+            write_report(report, title=title, table=table, notes=notes, manifest=self.summary(), **tables)
         return metrics.scores_frame(scores)
 
     def _seen_words(self, table: Table) -> str:
@@ -234,7 +234,7 @@ class Model:
     def columns_read(self) -> list[tuple[str, str]]:
         """Kind and name of each entity column that the model reads."""
         inputs = self.method.graph_inputs() if isinstance(self.method, PredictsGraphs) else ()
-        return [(each.kind, each.column) for each in inputs] or [("molecule", "smiles")]
+        return [(input_.kind, input_.column) for input_ in inputs] or [("molecule", "smiles")]
 
     def table_settings(self) -> Mapping[str, Any]:
         """What the training's recipe says of its table."""
@@ -243,9 +243,9 @@ class Model:
 
     def with_note(self, note: str) -> Model:
         """The same model, with one more note on its card."""
-        made = copy(self)
-        made.card = replace(self.card, notes=(*self.card.notes, note))
-        return made
+        model = copy(self)
+        model.card = replace(self.card, notes=(*self.card.notes, note))
+        return model
 
     def save(self, path: str | Path) -> Path:
         """Write the model as one file, which ``molgraph.load`` reads; the path is returned."""

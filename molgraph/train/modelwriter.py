@@ -67,10 +67,10 @@ def checked_meta(cls: type[Trainable], meta: dict[str, Any]) -> dict[str, Any]:
 def without(value: Any, names: Collection[str], *, inside: bool = False) -> Any:
     """JSON values without the parameters of these names, however deep they are nested in ``params``."""
     if isinstance(value, dict):
-        kept = {key: each for key, each in value.items() if not (inside and key in names)}
-        return {key: without(each, names, inside=inside or key == "params") for key, each in kept.items()}
+        kept = {key: item for key, item in value.items() if not (inside and key in names)}
+        return {key: without(item, names, inside=inside or key == "params") for key, item in kept.items()}
     if isinstance(value, list):
-        return [without(each, names, inside=inside) for each in value]
+        return [without(item, names, inside=inside) for item in value]
     return value
 
 

@@ -93,7 +93,7 @@ class Network(nn.Module):
     def forward(self, sample: Sample) -> tuple[Tensor, Penalties]:
         """Raw outputs, float [n, d_out], and the encoders' penalties by name, those of one name added up."""
         encoded = self.encode(sample)
-        return self.answer(encoded, sample), add_penalties(each.penalties for each in encoded)
+        return self.answer(encoded, sample), add_penalties(output.penalties for output in encoded)
 
     def encode(self, sample: Sample, *, rows: bool = False) -> list[Encoded]:
         """The states of each entity column; with ``rows``, those of rows even where the head reads none."""
@@ -168,10 +168,10 @@ def build_network(
     """
     level = level_of(targets)
     makers, n_kinds = list[Callable[[], Encoder]](), len({e.encoder for e in inputs})
-    for each in inputs:
-        make = registry.get("encoder", each.encoder)
-        check_input(make, each.spec, each.encoder)
-        makers.append(partial(_encoder, make, own_params(params, each.encoder, n_kinds), each.encoder, each.spec))
+    for input_ in inputs:
+        make = registry.get("encoder", input_.encoder)
+        check_input(make, input_.spec, input_.encoder)
+        makers.append(partial(_encoder, make, own_params(params, input_.encoder, n_kinds), input_.encoder, input_.spec))
     if len(inputs) > 1 and registry.get("joiner", read_part(joiner, "joiner").name).shared:
         _check_shared(joiner, inputs)
         encoders = [makers[0]()] * len(inputs)
@@ -203,9 +203,9 @@ def build_network(
 def _check_shared(joiner: str, inputs: Sequence[Input]) -> None:
     """Refuse columns that one encoder cannot read: those of several encoders, or of several layouts."""
     first = inputs[0]
-    for each in inputs[1:]:
-        if (each.encoder, each.spec) != (first.encoder, first.spec):
-            columns = " and ".join(f"{one.column} ({one.kind}, {one.encoder})" for one in (first, each))
+    for input_ in inputs[1:]:
+        if (input_.encoder, input_.spec) != (first.encoder, first.spec):
+            columns = " and ".join(f"{one.column} ({one.kind}, {one.encoder})" for one in (first, input_))
             raise UnsupportedError(
                 f"{joiner} has one encoder for both columns, which cannot read {columns}",
                 hint="name two columns of one kind and one encoder, or choose joiner='bilinear'",
@@ -215,7 +215,7 @@ def _check_shared(joiner: str, inputs: Sequence[Input]) -> None:
 def _check_atoms(head: str, encoders: Sequence[Encoder], inputs: Sequence[Input], d_extra: int) -> None:
     """Refuse what a head that reads the states of atoms does not read, and encoders that give none."""
     if len(encoders) > 1:
-        read = " and ".join(f"{each.column} ({each.kind})" for each in inputs)
+        read = " and ".join(f"{input_.column} ({input_.kind})" for input_ in inputs)
         words, hint = f"the atoms of one column, and the model reads {read}", "name one column: --input COLUMN"
     elif not encoders[0].d_rows or "atom" not in inputs[0].spec.widths:
         words = f"the states of atoms, which {inputs[0].encoder} does not give"
@@ -233,12 +233,12 @@ def _check_atoms(head: str, encoders: Sequence[Encoder], inputs: Sequence[Input]
 def _joiner(name: str, encoders: Sequence[Encoder], inputs: Sequence[Input], params: Mapping[str, Any]) -> Joiner:
     part = read_part(name, "joiner")
     make, params = registry.get("joiner", part.name), {**params, **part.settings}
-    given = {"row_widths": [e.d_rows for e in encoders]} if make.needs_rows else {}
-    for each, encoder in zip(inputs, encoders, strict=True):
+    kwargs = {"row_widths": [e.d_rows for e in encoders]} if make.needs_rows else {}
+    for input_, encoder in zip(inputs, encoders, strict=True):
         if make.needs_rows and not encoder.d_rows:
-            words = f"{name} reads rows, which {each.encoder} does not give"
+            words = f"{name} reads rows, which {input_.encoder} does not give"
             raise UnsupportedError(words, hint="choose joiner='concat'")
-    return _build(make, params, part.name, [e.d_out for e in encoders], **given)
+    return _build(make, params, part.name, [e.d_out for e in encoders], **kwargs)
 
 
 def _encoder(make: type[Encoder], params: Mapping[str, Any], owner: str, spec: InputSpec) -> Encoder:
@@ -260,8 +260,8 @@ def encoder_params(encoder: str) -> tuple[str, ...]:
     names = encoder_names(encoder)
     if len(names) == 1:
         signature = inspect.signature(registry.get("encoder", encoder).__init__)
-        own = tuple(name for name in signature.parameters if name not in ("self", "spec"))
-        return own + tuple(key for key in KEYS if key not in own)
+        params = tuple(name for name in signature.parameters if name not in ("self", "spec"))
+        return params + tuple(key for key in KEYS if key not in params)
     return tuple(f"{one}.{name}" for one in names for name in encoder_params(one))
 
 
@@ -271,7 +271,7 @@ def check_one_encoder(network: Network, inputs: Sequence[Input], does: str, feat
     ``does`` names the objective first, as in "infograph learns one encoder".
     """
     if len(inputs) != 1 or featuriser not in (None, inputs[0].spec.featuriser):
-        read = " and ".join(f"{each.column} ({each.kind})" for each in inputs)
+        read = " and ".join(f"{input_.column} ({input_.kind})" for input_ in inputs)
         hint = "name one column: --input COLUMN (in Python: inputs=[...])"
         raise UnsupportedError(f"{does}, and the model reads {read}", hint=hint)
     if not network.encoder.d_rows:

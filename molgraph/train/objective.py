@@ -231,12 +231,12 @@ def make_objective(
     lacks is a ``UsageError``.
     """
     part = read_part(name, "objective")
-    make, own = get("objective", part.name), settings_in(part, params)
-    check_params(make, own, owner=part.name)
+    make, settings = get("objective", part.name), settings_in(part, params)
+    check_params(make, settings, owner=part.name)
     make.check_inputs(inputs)
     if make.tasks or make.helped or make.semi_supervised:
-        return make(network, inputs, outputs, **own)
-    return make(outputs, **own) if make.labelled else make(network, inputs, **own)
+        return make(network, inputs, outputs, **settings)
+    return make(outputs, **settings) if make.labelled else make(network, inputs, **settings)
 
 
 def what_is_read(name: str, params: Mapping[str, Any], *, views: str | None, descriptors: str) -> dict[str, Any]:

@@ -45,16 +45,16 @@ def one_side(name: str, params: Mapping[str, Any], side: Side, table: Table) -> 
     name, params = split_model(name, dict(params))
     if method_class(name) is not GraphMethod:
         wrapped = method_class(name)(**params).get_params()
-        inner, own = one_side(wrapped["method"], wrapped["params"] or {}, side, table)
-        return name, {**params, "method": inner, "params": own}
+        inner, settings = one_side(wrapped["method"], wrapped["params"] or {}, side, table)
+        return name, {**params, "method": inner, "params": settings}
     params |= params.pop("params", None) or {}
     chosen = {entity.name: encoder for entity, encoder in choose_columns(table, name, params.get("inputs"))}
     kept = [*dict.fromkeys(chosen[column] for column in side.columns)]
     usual, joined = {*GraphMethod.param_names()}, len(side.columns) > 1
     out = {key: value for key, value in params.items() if key in usual or key.startswith("objective.")}
     for encoder in kept:
-        own = own_params({k: v for k, v in params.items() if k not in out}, encoder, len({*chosen.values()}))
-        out |= {f"{encoder}.{key}" if len(kept) > 1 else key: value for key, value in own.items()}
+        settings = own_params({k: v for k, v in params.items() if k not in out}, encoder, len({*chosen.values()}))
+        out |= {f"{encoder}.{key}" if len(kept) > 1 else key: value for key, value in settings.items()}
     if joined:
         out |= {key: value for key, value in params.items() if key.startswith("joiner.")}
     else:

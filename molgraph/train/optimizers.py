@@ -76,8 +76,8 @@ def make_optimizer(
 ) -> torch.optim.Optimizer:
     """A registered optimiser over some parameters, as ``sgd(momentum=0.5)``."""
     fixed = {"lr": learning_rate, "weight_decay": weight_decay}
-    made: torch.optim.Optimizer = make_part("optimizer", name, list(parameters), **fixed)
-    return made
+    optimizer: torch.optim.Optimizer = make_part("optimizer", name, list(parameters), **fixed)
+    return optimizer
 
 
 def check_optimizer(name: str) -> None:

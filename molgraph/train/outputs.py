@@ -203,8 +203,8 @@ class DescriptorScale:
         order = [names.index(name) for name in self.names]
         scaled = (features[:, order] - self.mean) / self.scale
         if self.observed:
-            own = own_columns(self.names)
-            scaled[:, own] = sparsity_normalised(scaled[:, own], ~np.isnan(scaled[:, own]), self.observed)
+            columns = own_columns(self.names)
+            scaled[:, columns] = sparsity_normalised(scaled[:, columns], ~np.isnan(scaled[:, columns]), self.observed)
         return np.clip(np.nan_to_num(scaled, nan=0.0), -self.limit, self.limit).astype(np.float32)
 
     def unit_rows(self) -> DescriptorScale:

@@ -82,25 +82,25 @@ def unpacked_state(state: State) -> State:
         return state
     arrays = dict(state.arrays)
     stream = np.asarray(arrays.pop(PACKED, np.zeros(0)))
-    sizes = [_size(each) for each in listed]
-    total = sum(size * each["bits"] for size, each in zip(sizes, listed, strict=True))
+    sizes = [_size(entry) for entry in listed]
+    total = sum(size * entry["bits"] for size, entry in zip(sizes, listed, strict=True))
     if stream.dtype != np.uint8 or stream.shape != (-(-total // 8),):
         words = f"the model's packed weights have {stream.size:,} bytes of {stream.dtype} for {total:,} bits"
         raise DamagedModelError(words)
     start = 0
-    for size, each in zip(sizes, listed, strict=True):
-        end, name = start + size * each["bits"], f"{PREFIX}{each['name']}"
+    for size, entry in zip(sizes, listed, strict=True):
+        end, name = start + size * entry["bits"], f"{PREFIX}{entry['name']}"
         if name in arrays:
-            raise DamagedModelError(f"the model's weight {each['name'][:60]!r} stands twice")
+            raise DamagedModelError(f"the model's weight {entry['name'][:60]!r} stands twice")
         stretch = np.unpackbits(stream[start // 8 : -(-end // 8)])[start % 8 :][: end - start]
-        arrays[name] = dequantised(unpack(stretch, each["bits"]), each["step"]).reshape(each["shape"])
+        arrays[name] = dequantised(unpack(stretch, entry["bits"]), entry["step"]).reshape(entry["shape"])
         start = end
     return State(arrays, state.meta)
 
 
 def quantised_of(meta: Mapping[str, Any]) -> dict[str, Steps]:
     """The bits and steps of a file's weights by their names in the network; none of a file without."""
-    return {each["name"]: Steps(each["bits"], each["step"]) for each in meta.get(PACKED, ())}
+    return {entry["name"]: Steps(entry["bits"], entry["step"]) for entry in meta.get(PACKED, ())}
 
 
 def _size(each: Any) -> int:

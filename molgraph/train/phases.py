@@ -39,7 +39,7 @@ class Timeline:
     def __init__(self, network: nn.Module, callbacks: Iterable[Callback], how: GradientDescent, steps: int) -> None:
         self.network, self.how, self.steps, epochs = network, how, steps, cast(int, how.epochs)
         names = {name for name, value in network.named_parameters() if value.requires_grad}
-        plans = [_ends(phases, epochs) for each in callbacks if (phases := each.phases(network))]
+        plans = [_ends(phases, epochs) for callback in callbacks if (phases := callback.phases(network))]
         if len(plans) > 1 and min(map(len, plans)) == 1:
             words = "two callbacks divide the fit into phases, and one of them trains the same parameters throughout"
             raise ConflictError(words, hint="name one of them, such as --callback lp-ft")
@@ -108,7 +108,7 @@ def decay_groups(parameters: Iterable[Any], module: nn.Module, weight_decay: flo
     if not weight_decay:
         return values
     spared: set[Any] = {value for name, value in module.named_parameters() if value.ndim < 2 or name.endswith("bias")}
-    spared |= {each.weight for each in module.modules() if isinstance(each, nn.Embedding)}
+    spared |= {submodule.weight for submodule in module.modules() if isinstance(submodule, nn.Embedding)}
     groups: list[dict[str, Any]] = [{"params": [value for value in values if value not in spared]}]
     groups.append({"params": [value for value in values if value in spared], "weight_decay": 0.0})
     return [group for group in groups if group["params"]]

@@ -43,8 +43,8 @@ def predict_tables(model: Any, tables: Iterator[tuple[K, Table]], *, many: bool)
     workers, threads = shares(_cores(method))
     make = partial(standard_graphs, model.standardiser, method.graph_inputs())
     items = (((key, table), table) for key, table in tables)
-    with computing_on(method, threads), closing(map_ahead(make, items, workers)) as made:
-        for (key, table), (clean, graphs) in made:
+    with computing_on(method, threads), closing(map_ahead(make, items, workers)) as results:
+        for (key, table), (clean, graphs) in results:
             yield key, predict_made(model, table, clean, graphs)
 
 
@@ -125,10 +125,10 @@ def map_ahead(function: Callable[[T], R], items: Iterable[tuple[K, T]], workers:
 
     def answer() -> tuple[K, R]:
         with _alive():
-            found: R = busy[0][1].receive()
+            result: R = busy[0][1].receive()
         key, worker = busy.popleft()
         idle.append(worker)
-        return key, found
+        return key, result
 
     try:
         for key, item in items:

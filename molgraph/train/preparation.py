@@ -121,8 +121,8 @@ def prepare(
     outputs = Outputs.fit(
         table.targets, part.y, unlearned, part.weights, None if counts is None else counts[part.graph[:, 0]]
     )
-    given = (part.table.features, part.table.feature_names, part.table.weights, part.table.gaps)
-    descriptors = DescriptorScale.fit(*given).unit_rows()
+    args = (part.table.features, part.table.feature_names, part.table.weights, part.table.gaps)
+    descriptors = DescriptorScale.fit(*args).unit_rows()
     outputs, descriptors = scales or (outputs, descriptors)
     classes = class_tables(table.targets, part.y, class_weights)
 
@@ -161,7 +161,7 @@ def prepare(
         if held is not None and judge_views:
             held = replace(held, views=viewed_columns(views, valid, inputs, judged))
     named = [*(i.column for i in inputs), *(e.name for e in table.entities if e.kind in kinds_beside(arrays))]
-    texts = [entity_texts(each.table.column(name)) for each in (part, rest) if each for name in named]
+    texts = [entity_texts(subset.table.column(name)) for subset in (part, rest) if subset for name in named]
     extra = "" if train.extra is None else train.extra
     judged_y: Any = None if held is None or (labels is not None and not targets) else held.y
     prints = fingerprint(
@@ -221,8 +221,8 @@ def _readable(
         table = mark_sizes(table, graphs[0].store, graphs[0].graph_of_row)
     status, reason = row_status(table, inputs, graphs)
     n_parts = 1 + (len(inputs) > 1)  # of several columns, a reason begins with the column's name
-    counts = Counter(":".join(str(each).split(":")[:n_parts]) for each in reason[sound & (status != OK)])
-    notes = [f"left out of the {part} part: {n:,} x {why}" for why, n in counts.most_common(SHOWN)]
+    counts = Counter(":".join(str(text).split(":")[:n_parts]) for text in reason[sound & (status != OK)])
+    notes = [f"left out of the {part} part: {n:,} x {cause}" for cause, n in counts.most_common(SHOWN)]
     return table, status == OK, notes
 
 

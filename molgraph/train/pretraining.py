@@ -57,9 +57,9 @@ class Start:
                 f"{self.path} holds the encoder {theirs}, the model has {encoder}",
                 hint=f"leave the model out, or choose {theirs}",
             )
-        own = own_params(self.method.params or {}, theirs, 1)
+        settings = own_params(self.method.params or {}, theirs, 1)
         signature = inspect.signature(get("encoder", theirs).__init__).parameters
-        known = {name: own.get(name, p.default) for name, p in signature.items()}
+        known = {name: settings.get(name, p.default) for name, p in signature.items()}
         for name, value in own_params(given, theirs, len(names)).items():
             if name in known and value != known[name]:
                 raise ConflictError(
@@ -67,7 +67,7 @@ class Start:
                     hint="leave it out: an encoder that starts from a file has the file's parameters",
                 )
         prefix = "" if len(names) == 1 else f"{theirs}."
-        return {**given, **{f"{prefix}{name}": value for name, value in own.items()}}
+        return {**given, **{f"{prefix}{name}": value for name, value in settings.items()}}
 
     def head_with(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """The size of the head of a model that starts here, as far as the file sets it."""
@@ -94,12 +94,12 @@ class Start:
         Returns what a model's card says of its start; raises ``UnsupportedError`` where features are not the file's.
         """
         fitted, started = self.method.ready(), list[nn.Module]()
-        for encoder, each in zip(network.encoders, inputs, strict=True):
-            if each.encoder != self.method.encoder:
+        for encoder, input_ in zip(network.encoders, inputs, strict=True):
+            if input_.encoder != self.method.encoder:
                 continue
-            known = each.featuriser.as_of(fitted.inputs[0].spec.featuriser).versions[0]  # an older version will do
-            if replace(each.spec, featuriser=known) != fitted.inputs[0].spec:
-                theirs, here = (f"{s.featuriser} {dict(s.widths)}" for s in (fitted.inputs[0].spec, each.spec))
+            known = input_.featuriser.as_of(fitted.inputs[0].spec.featuriser).versions[0]  # an older version will do
+            if replace(input_.spec, featuriser=known) != fitted.inputs[0].spec:
+                theirs, here = (f"{s.featuriser} {dict(s.widths)}" for s in (fitted.inputs[0].spec, input_.spec))
                 raise UnsupportedError(
                     f"{self.path} was trained on other features than this table's: {theirs}, here {here}",
                     hint="pretrain an encoder on data of this kind, or leave --init out",
@@ -124,9 +124,9 @@ class Start:
 
     def _copy_head(self, head: nn.Module) -> None:
         """The file's head with its one output repeated for each target."""
-        own, theirs = head.state_dict(), self.method.ready().network.head.state_dict()
+        state, theirs = head.state_dict(), self.method.ready().network.head.state_dict()
         try:
-            head.load_state_dict({name: value.expand_as(own[name]) for name, value in theirs.items()})
+            head.load_state_dict({name: value.expand_as(state[name]) for name, value in theirs.items()})
         except (KeyError, RuntimeError) as error:
             raise UnsupportedError(
                 f"the head in {self.path} has other widths than this model's",

@@ -20,14 +20,14 @@ def with_rdkit_features(table: Table, *, workers: int | None = None) -> Table:
     Raises:
         UnsupportedError: no column of molecules, or several.
     """
-    columns = [each for each in table.entities if each.kind == "molecule"]
+    columns = [entity for entity in table.entities if entity.kind == "molecule"]
     if len(columns) != 1:
         words = f"descriptors are of one column of molecules, the table has {len(columns)}"
         raise UnsupportedError(words, hint="leave descriptors out, or name the molecules to read as the only ones")
-    found = rdkit_descriptors([str(text) for text in columns[0].values], workers=workers).x
-    own = np.zeros((len(table), 0)) if table.features is None else table.features
+    descriptors = rdkit_descriptors([str(text) for text in columns[0].values], workers=workers).x
+    features = np.zeros((len(table), 0)) if table.features is None else table.features
     names = (*table.feature_names, *(PREFIX + name for name in NAMES))
-    return replace(table, features=np.concatenate([own, found], axis=1), feature_names=names)
+    return replace(table, features=np.concatenate([features, descriptors], axis=1), feature_names=names)
 
 
 def for_model(table: Table, names: Sequence[str]) -> Table:

@@ -28,10 +28,10 @@ def rebuilt(method: GraphMethod, weights: Mapping[str, Tensor], note: str, **cha
         UnsupportedError: the new network needs weights that are not there, or of other shapes.
     """
     fitted = method.ready()
-    made = GraphMethod(**{**method.get_params(), "init": None, **changed})
+    clone = GraphMethod(**{**method.get_params(), "init": None, **changed})
     with torch_settings(method.threads, 0):  # the weights that are drawn are replaced
         targets = fitted.outputs.targets if fitted.network.has_head else ()
-        network = made.build(fitted.inputs, d_extra=len(fitted.descriptors.names), targets=targets)
+        network = clone.build(fitted.inputs, d_extra=len(fitted.descriptors.names), targets=targets)
         network = as_trained(network, method.callback).eval()
     wanted = network.state_dict()
     if not wanted.keys() <= weights.keys():
@@ -48,8 +48,8 @@ def rebuilt(method: GraphMethod, weights: Mapping[str, Tensor], note: str, **cha
 
 def with_network(method: GraphMethod, network: Network, *notes: str, **changed: Any) -> GraphMethod:
     """A copy of a fitted method with another network, further notes, and the hyper-parameters that are other ones."""
-    made = GraphMethod(**{**method.get_params(), "init": None, **changed})
-    made.fitted = replace(method.ready(), network=network.eval())
-    made.predicts, made.curves, made.best_epoch = method.predicts, method.curves, method.best_epoch
-    made.notes = (*method.notes, *notes)
-    return made
+    clone = GraphMethod(**{**method.get_params(), "init": None, **changed})
+    clone.fitted = replace(method.ready(), network=network.eval())
+    clone.predicts, clone.curves, clone.best_epoch = method.predicts, method.curves, method.best_epoch
+    clone.notes = (*method.notes, *notes)
+    return clone

@@ -90,7 +90,7 @@ def counts_of(inputs: Sequence[Input], graphs: Sequence[CachedGraphs]) -> np.nda
     """
     maker = inputs[0].featuriser
     if len(inputs) > 1 or not maker.elements:
-        read = " and ".join(f"{each.column} ({each.kind})" for each in inputs)
+        read = " and ".join(f"{input_.column} ({input_.kind})" for input_ in inputs)
         hint = "choose another head, such as params.head=perceptron"
         raise UnsupportedError(f"a reference of each element needs one column of atoms, and the model reads {read}",
                                hint=hint)  # fmt: skip
@@ -101,11 +101,11 @@ def mark_unknown(
     references: Sequence[References], inputs: Sequence[Input], graphs: Sequence[CachedGraphs]
 ) -> list[CachedGraphs]:
     """The graphs, those with a status and a reason that hold an element without a reference in one of these."""
-    unknown = ~np.logical_and.reduce([each.known for each in references])
-    counts, (made,), names = counts_of(inputs, graphs)[:, unknown], graphs, inputs[0].featuriser.elements
+    unknown = ~np.logical_and.reduce([reference.known for reference in references])
+    counts, (cached,), names = counts_of(inputs, graphs)[:, unknown], graphs, inputs[0].featuriser.elements
     symbols = [name for name, odd in zip(names, unknown, strict=True) if odd]
-    status, reason = made.store.status.copy(), made.store.reason.copy()
+    status, reason = cached.store.status.copy(), cached.store.reason.copy()
     for graph in np.flatnonzero(counts.any(axis=1)):
-        found = ", ".join(symbols[i] for i in np.flatnonzero(counts[graph]))
-        status[graph], reason[graph] = NO_VALUE, f"no reference value of {found}: no training row has one"
-    return [replace(made, store=replace(made.store, status=status, reason=reason))]
+        elements = ", ".join(symbols[i] for i in np.flatnonzero(counts[graph]))
+        status[graph], reason[graph] = NO_VALUE, f"no reference value of {elements}: no training row has one"
+    return [replace(cached, store=replace(cached.store, status=status, reason=reason))]

@@ -40,7 +40,7 @@ N = TypeVar("N", bound=nn.Module)
 def stored_defaults(learner: Any) -> dict[str, dict[str, Any]]:
     """The plain defaults of today of the encoders and the joiner that a graph method names, by name."""
     parts = {name: part for name, part in learner.resolved_params()["defaults"].items() if name != learner.objective}
-    return {name: {k: v for k, v in own.items() if v is None or type(v) in PLAIN} for name, own in parts.items()}
+    return {name: {k: v for k, v in values.items() if v is None or type(v) in PLAIN} for name, values in parts.items()}
 
 
 def stored_params(meta: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,18 +51,18 @@ def stored_params(meta: Mapping[str, Any]) -> dict[str, Any]:
         {'depth': 4, 'd_hidden': 9}
     """
     params, then = meta["params"], meta.get("defaults", OLDER_DEFAULTS)
-    found, names = dict(params.get("params") or {}), encoder_names(params["encoder"])
+    settings, names = dict(params.get("params") or {}), encoder_names(params["encoder"])
     several = len(names) > 1
     parts = [("encoder", one, one, f"{one}." * several) for one in names]
     if several:
         parts.append(("joiner", params["joiner"], "joiner", "joiner."))
     for kind, name, owner, prefix in parts:
         known = inspect.signature(registry.get(kind, name).__init__).parameters
-        own = own_params(found, owner, len(names))
+        overrides = own_params(settings, owner, len(names))
         for key, value in then.get(name, {}).items():
-            if key not in own and (key not in known or known[key].default != value):
-                found[f"{prefix}{key}"] = value
-    return found
+            if key not in overrides and (key not in known or known[key].default != value):
+                settings[f"{prefix}{key}"] = value
+    return settings
 
 
 def restore_fitted(state: State, encoder: str, build: Callable[..., Network], head: bool = True) -> FittedNetworks:
@@ -148,15 +148,15 @@ def restore_network(name: str, build: Callable[[], N], arrays: Mapping[str, np.n
     """The network that ``build`` makes with the weights of a file, whose shapes are compared before any is made."""
     with torch.device("meta"), bounded_by(arrays):  # shapes without memory, and no more of them than the file has
         expected = build().state_dict()
-    given = {name.removeprefix(PREFIX): value for name, value in arrays.items() if name.startswith(PREFIX)}
-    if odd := sorted(set(given) ^ set(expected)):
+    state = {name.removeprefix(PREFIX): value for name, value in arrays.items() if name.startswith(PREFIX)}
+    if odd := sorted(set(state) ^ set(expected)):
         raise DamagedModelError(f"the model's weights are not those of a {name}: {odd[0]!r} is missing or foreign")
-    for key, value in given.items():
+    for key, value in state.items():
         if value.shape != (shape := tuple(expected[key].shape)):
             raise DamagedModelError(f"the weight {key!r} has shape {value.shape}, expected {shape}")
     with torch.random.fork_rng():
         network = build()
-    network.load_state_dict({key: torch.from_numpy(np.array(value)) for key, value in given.items()})
+    network.load_state_dict({key: torch.from_numpy(np.array(value)) for key, value in state.items()})
     return network.eval()
 
 
@@ -165,12 +165,12 @@ def _inputs(encoder: str, meta: Mapping[str, Any]) -> tuple[Input, ...]:
     if "inputs" not in meta:  # a file of 0.1 before inputs: one column of molecules
         _check_features((meta["featuriser"], meta["d_atom"], meta["d_bond"]), (OLDER, D_ATOM, D_BOND))
         return (Input("smiles", "molecule", encoder, replace(MOLECULE_SPEC, featuriser=OLDER)),)
-    inputs = tuple(Input.from_json(each) for each in meta["inputs"][:MAX_INPUTS])
-    if not inputs or {each.encoder for each in inputs} != set(encoder_names(encoder)):
+    inputs = tuple(Input.from_json(input_) for input_ in meta["inputs"][:MAX_INPUTS])
+    if not inputs or {input_.encoder for input_ in inputs} != set(encoder_names(encoder)):
         raise DamagedModelError("the model's inputs are not those of its encoders")
-    for each in inputs:
-        made = each.featuriser.featurise([], spec=each.spec).spec
-        _check_features((each.spec.featuriser, each.spec.widths), (made.featuriser, made.widths))
+    for input_ in inputs:
+        fresh_spec = input_.featuriser.featurise([], spec=input_.spec).spec
+        _check_features((input_.spec.featuriser, input_.spec.widths), (fresh_spec.featuriser, fresh_spec.widths))
     return inputs
 
 
@@ -187,7 +187,7 @@ def _shown(value: Any) -> str:
 
 
 def _scales(arrays: Mapping[str, np.ndarray], name: str, n: int) -> tuple[np.ndarray, np.ndarray]:
-    mean, scale = (np.asarray(arrays[f"{name}.{each}"], dtype=np.float64) for each in ("mean", "scale"))
+    mean, scale = (np.asarray(arrays[f"{name}.{part}"], dtype=np.float64) for part in ("mean", "scale"))
     for value in (mean, scale):
         if value.shape != (n,) or not np.isfinite(value).all():
             words = f"the model's scale of each {name} has shape {value.shape} or no numbers, not ({n},)"

@@ -63,9 +63,9 @@ def row_format(path: str) -> RowFormat:
     for end, compressed in (("", False), (".gz", True)):
         known |= {f".csv{end}": Delimited(",", compressed), f".tsv{end}": Delimited("\t", compressed)}
         known[f".sdf{end}"] = SDRecords(compressed)
-    for suffix, made in known.items():
+    for suffix, file_format in known.items():
         if name.endswith(suffix):
-            return made
+            return file_format
     words = f"cannot write {Path(path).name!r}: unknown ending"
     raise UnknownNameError(words, hint="known: " + ", ".join(sorted(known)))
 
@@ -101,13 +101,13 @@ def _numbers(texts: list[str | None]) -> list[int | float | None] | None:
     """
     out: list[int | float | None] = []
     for text in texts:
-        made: int | float | None = None
+        number: int | float | None = None
         if text:
             try:
-                made = int(text) if len(text) < 16 and text.lstrip("-").isdigit() else float(text)
+                number = int(text) if len(text) < 16 and text.lstrip("-").isdigit() else float(text)
             except ValueError:
                 return None
-            if str(made) != text:
+            if str(number) != text:
                 return None
-        out.append(made)
+        out.append(number)
     return out if any(v is not None for v in out) else None

@@ -68,9 +68,9 @@ class LabelPieces:
         """float32 [n, width]."""
         out = np.empty((len(rows), self.shape[1]), np.float32)
         number, place = np.divmod(rows, PIECE)
-        for each in np.unique(number):
-            at = number == each
-            out[at] = self.pieces[each][place[at]]
+        for piece in np.unique(number):
+            at = number == piece
+            out[at] = self.pieces[piece][place[at]]
         return out
 
 
@@ -93,8 +93,8 @@ def label_rows(labels: RowLabels, texts: Sequence[str], folder: Path | None, wor
     Raises:
         StorageError: the folder cannot be written.
     """
-    own = tempfile.TemporaryDirectory(prefix="molgraph-labels-") if folder is None else None
-    place, pieces = Path(own.name) if own is not None else Path(folder or "") / "labels", list[np.ndarray]()
+    temp_dir = tempfile.TemporaryDirectory(prefix="molgraph-labels-") if folder is None else None
+    place, pieces = Path(temp_dir.name) if temp_dir is not None else Path(folder or "") / "labels", list[np.ndarray]()
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -108,4 +108,4 @@ def label_rows(labels: RowLabels, texts: Sequence[str], folder: Path | None, wor
                     np.save(file, labels.make(part, cores(workers)))
             pieces.append(np.load(path, mmap_mode="r", allow_pickle=False))
             line.advance(len(part))
-    return LabelPieces(pieces, labels.width, own)
+    return LabelPieces(pieces, labels.width, temp_dir)

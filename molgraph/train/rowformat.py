@@ -56,15 +56,15 @@ def arrange(rows: SourceRows, prediction: Prediction, chosen: np.ndarray, *, kee
     inputs = prediction.inputs if prediction.inputs is not None else np.full(len(prediction), "", dtype=object)
     texts = [values[chosen].tolist() for values in (prediction.ids, inputs, prediction.status, prediction.reason)]
     if keep_columns:
-        own = {name: rows.columns[name].take(pa.array(chosen)) for name in rows.names}
-        status, reason = (_free(name, own) for name in ("status", "reason"))
+        fields = {name: rows.columns[name].take(pa.array(chosen)) for name in rows.names}
+        status, reason = (_free(name, fields) for name in ("status", "reason"))
     else:
         shown = "input" if molecule in ("id", "status", "reason") else molecule
-        own, status, reason = {"id": texts[0], shown: texts[1]}, "status", "reason"
+        fields, status, reason = {"id": texts[0], shown: texts[1]}, "status", "reason"
         for entity in rows.table.entities[1:]:
-            own[_free(entity.name, (*own, status, reason))] = entity.shown[chosen].tolist()
-    numbers = prediction.numbers({*own, status, reason, *rows.names})
-    columns = {**own, **{name: _single(values[chosen]) for name, values in numbers.items()}}
+            fields[_free(entity.name, (*fields, status, reason))] = entity.shown[chosen].tolist()
+    numbers = prediction.numbers({*fields, status, reason, *rows.names})
+    columns = {**fields, **{name: _single(values[chosen]) for name, values in numbers.items()}}
     for name, values in prediction.extra.items():
         more = values[chosen]
         columns[_free(name, {*columns, status, reason, *rows.names})] = (
@@ -81,8 +81,8 @@ def _single(values: np.ndarray) -> np.ndarray:
     """Numbers, or arrays of them, as float32."""
     if values.dtype != object:
         return values.astype(np.float32)
-    for i, each in enumerate(values):
-        values[i] = None if each is None else each.astype(np.float32)
+    for i, value in enumerate(values):
+        values[i] = None if value is None else value.astype(np.float32)
     return values
 
 
@@ -209,7 +209,7 @@ class SDRecords(RowFormat):
 def _texts(values: Sequence[object] | np.ndarray | pa.ChunkedArray) -> list[str]:
     """Cells as text; a number's is the shortest that reads back as the same, nothing is empty; lists are JSON."""
     if isinstance(values, np.ndarray) and values.dtype == object:
-        return ["" if each is None else f"[{', '.join(text or 'null' for text in _texts(each))}]" for each in values]
+        return ["" if value is None else f"[{', '.join(text or 'null' for text in _texts(value))}]" for value in values]
     if isinstance(values, np.ndarray):
         return pa.array(np.ma.masked_invalid(values)).cast(pa.string()).fill_null("").to_pylist()
     if isinstance(values, pa.ChunkedArray):
@@ -220,14 +220,14 @@ def _texts(values: Sequence[object] | np.ndarray | pa.ChunkedArray) -> list[str]
 def _property_lists(values: np.ndarray, output: Output) -> list[str]:
     """Values between blanks, ``n/a`` where there is none, in the order of the structures that are written."""
     out = []
-    for each, block in zip(values, output.blocks or [""] * len(values), strict=True):
-        if block and each is not None:  # its SMILES, which was predicted, has another order
-            found = follow_block(block)
-            placed = np.empty_like(each)
-            if found is not None:
-                placed[getattr(found[1], output.level)] = each
-            each = None if found is None else placed
-        text = "" if each is None else " ".join(text or "n/a" for text in _texts(each))
+    for value, block in zip(values, output.blocks or [""] * len(values), strict=True):
+        if block and value is not None:  # its SMILES, which was predicted, has another order
+            result = follow_block(block)
+            placed = np.empty_like(value)
+            if result is not None:
+                placed[getattr(result[1], output.level)] = value
+            value = None if result is None else placed
+        text = "" if value is None else " ".join(text or "n/a" for text in _texts(value))
         out.append("\n".join(wrap(text, LIST_LINE)))
     return out
 
@@ -235,8 +235,8 @@ def _property_lists(values: np.ndarray, output: Output) -> list[str]:
 def arrow_array(values: Sequence[object] | np.ndarray | pa.ChunkedArray) -> pa.Array:
     """A column as Arrow has it."""
     if isinstance(values, np.ndarray) and values.dtype == object:
-        none = np.array([each is None for each in values], dtype=bool)
-        full = [np.zeros(0, np.float32) if each is None else each for each in values]
+        none = np.array([value is None for value in values], dtype=bool)
+        full = [np.zeros(0, np.float32) if value is None else value for value in values]
         flat = pa.array(np.ma.masked_invalid(np.concatenate([np.zeros(0, np.float32), *full])))
         return pa.ListArray.from_arrays(offsets_of([*map(len, full)]).astype(np.int32), flat, mask=pa.array(none))
     if isinstance(values, np.ndarray):

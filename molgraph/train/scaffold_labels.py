@@ -26,7 +26,7 @@ class ScaffoldLabels(RowLabels):
     def make(self, texts: Sequence[str], workers: int) -> np.ndarray:
         """float32 [n, 1], NaN where a molecule has no scaffold to be found."""
         keys = scaffolds(texts)
-        codes = [zlib.crc32(value.encode()) % CODES if not why else np.nan for value, why in zip(*keys, strict=True)]
+        codes = [zlib.crc32(value.encode()) % CODES if not flaw else np.nan for value, flaw in zip(*keys, strict=True)]
         return np.array(codes, np.float32)[:, None]
 
 

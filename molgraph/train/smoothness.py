@@ -63,8 +63,8 @@ class AutoClip(Callback):
             gradients = []
             for weights in (None, before):  # those of now, then those of before the step
                 if weights is not None:
-                    for value, own in zip(values, weights, strict=True):
-                        value.data.copy_(own)
+                    for value, weight in zip(values, weights, strict=True):
+                        value.data.copy_(weight)
                 torch.random.set_rng_state(random)
                 gradients.append(_gradient(objective(network, batch, then), values))
             if moved > 0:
@@ -73,17 +73,17 @@ class AutoClip(Callback):
 
     def after_epoch(self, network: Any) -> Mapping[str, float]:
         """The columns ``smoothness`` and ``gradient_clip``; after the first epoch the limit is set."""
-        found = self.norms[self.norms.isfinite() & (self.norms > 0)]
+        norms = self.norms[self.norms.isfinite() & (self.norms > 0)]
         used = float(self.limit)
-        if len(found) and used == USUAL:
-            self.limit.fill_(float(torch.quantile(found, SHARE)))
+        if len(norms) and used == USUAL:
+            self.limit.fill_(float(torch.quantile(norms, SHARE)))
         return {"smoothness": float(self.points[1, max(int(self.probed), 0)]), "gradient_clip": used}
 
     def notes(self, network: Any) -> Sequence[str]:
         """The limit, and the fitted smoothness."""
         words = f"gradients are clipped at a norm of {float(self.limit):.3g}, the 90th percentile of the first epoch"
-        found = self.fitted()
-        return (words,) if found is None else (f"{words}; smoothness {found[0]:.3g} + {found[1]:.3g} |gradient|",)
+        fit = self.fitted()
+        return (words,) if fit is None else (f"{words}; smoothness {fit[0]:.3g} + {fit[1]:.3g} |gradient|",)
 
     def fitted(self) -> tuple[float, float] | None:
         """``L0`` and ``L1`` by least squares over the probes; None of fewer than three."""
@@ -104,7 +104,7 @@ def clip_gradients(fabric: Any, learner: Any, optimizer: Any, limit: float | str
     """Shorten the gradient to the limit, or to that of the learner's ``AutoClip``, which notes its norm."""
     if limit is None:
         return
-    auto = next((each for each in learner.module.callbacks if isinstance(each, AutoClip)), None)
+    auto = next((callback for callback in learner.module.callbacks if isinstance(callback, AutoClip)), None)
     norm = fabric.clip_gradients(
         learner, optimizer, max_norm=float(auto.limit if auto else limit), error_if_nonfinite=False
     )
@@ -115,9 +115,9 @@ def clip_gradients(fabric: Any, learner: Any, optimizer: Any, limit: float | str
 def _gradient(loss: Loss, values: Sequence[nn.Parameter]) -> Tensor:
     with torch.enable_grad():
         learns = [value for value in values if value.requires_grad]
-        found = torch.autograd.grad(loss.total / max(loss.count, 1), learns, allow_unused=True)
+        grads = torch.autograd.grad(loss.total / max(loss.count, 1), learns, allow_unused=True)
         return torch.cat(
-            [torch.zeros_like(v).flatten() if g is None else g.flatten() for v, g in zip(learns, found, strict=True)]
+            [torch.zeros_like(v).flatten() if g is None else g.flatten() for v, g in zip(learns, grads, strict=True)]
         )
 
 
@@ -128,5 +128,5 @@ def _as_it_was(network: nn.Module) -> Iterator[None]:
     try:
         yield
     finally:
-        for value, own in zip((*network.parameters(), *network.buffers()), kept, strict=True):
-            value.data.copy_(own)
+        for value, backup in zip((*network.parameters(), *network.buffers()), kept, strict=True):
+            value.data.copy_(backup)

@@ -16,8 +16,8 @@ def seconds_in_turn(calls: Sequence[Callable[[], Any]], rounds: int = ROUNDS) ->
     """The median seconds of each call, in turn; the first of each is not counted."""
     taken: list[list[float]] = [[] for _ in calls]
     for turn in range(rounds + 1):
-        for own, call in zip(taken, calls, strict=True):
+        for times, call in zip(taken, calls, strict=True):
             start = time.perf_counter()
             call()
-            own.extend([time.perf_counter() - start] if turn else [])
-    return [float(np.median(own)) for own in taken]
+            times.extend([time.perf_counter() - start] if turn else [])
+    return [float(np.median(times)) for times in taken]

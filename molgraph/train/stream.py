@@ -113,8 +113,8 @@ def predict_stream(
         StorageError: the disk is full, or the file cannot be written; what was done is kept for the next run.
     """
     started, path = time.perf_counter(), os.fspath(out)
-    given = split_sheet(os.fspath(source))[0] if isinstance(source, str | os.PathLike) else ""
-    if os.path.isfile(given) and os.path.realpath(given) == os.path.realpath(path):
+    source_path = split_sheet(os.fspath(source))[0] if isinstance(source, str | os.PathLike) else ""
+    if os.path.isfile(source_path) and os.path.realpath(source_path) == os.path.realpath(path):
         raise ConflictError(f"{path} is the file that is read", hint="name another output")
     run = repr((__version__, model_hash, chunk_rows, on_error == "drop", keep_columns, columns_of_input))
     forces = isinstance(model, Model) and gives_forces(model.method)
@@ -222,8 +222,8 @@ def _predicted(
                     job.result.resumed += len(rows.table)
                     progress.advance(len(rows.table))
 
-        with closing(_written(job, left(), many=len(first) > 1)) as each:
-            for number, key, data, counts in each:
+        with closing(_written(job, left(), many=len(first) > 1)) as pieces:
+            for number, key, data, counts in pieces:
                 job.result.add(counts)
                 yield number, key, data, counts
                 progress.advance(counts["rows"])
@@ -241,8 +241,8 @@ def _written(
         return
     remote = _Remote(job.model, job.writing, many, network_threads(job.model, many=many))
     items = (((number, key), (number, rows)) for number, key, rows in chunks)
-    with closing(job.cluster.map(_shard, remote, items, cpus=remote.threads, gpus=_gpus(job.model))) as made:
-        for (number, key), (data, counts) in made:
+    with closing(job.cluster.map(_shard, remote, items, cpus=remote.threads, gpus=_gpus(job.model))) as results:
+        for (number, key), (data, counts) in results:
             yield number, key, data, counts
 
 
@@ -270,8 +270,8 @@ def _chunk(writing: _Writing, number: int, rows: SourceRows, prediction: Predict
         )
     reasons = dict(Counter(prediction.reason[~ok].tolist()).most_common(_NAMED_REASONS))
     spread = prediction.spread is not None and bool((np.nan_to_num(prediction.spread) > 0).any())
-    given = prediction.interval is not None or any(name.endswith("_set") for name in prediction.extra)
-    coverage = writing.coverage if given else None
+    has_coverage = prediction.interval is not None or any(name.endswith("_set") for name in prediction.extra)
+    coverage = writing.coverage if has_coverage else None
     counts = {"rows": len(ok), "failed": int((~ok).sum()), "reasons": reasons, "spread": spread, "coverage": coverage}
     chosen = np.flatnonzero(ok) if writing.on_error == "drop" else np.arange(len(ok))
     output = arrange(rows, prediction, chosen, keep_columns=writing.keep_columns)

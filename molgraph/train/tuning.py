@@ -57,8 +57,8 @@ def tune_method(
     """
     parts = [(train.take(split.train), train.take(split.test)) for split in inner]
     metrics, scales = {t.name: default_metric(t.kind) for t in train.row_targets}, scales_of(train)
-    own, before = method.get_params(), [Trial.from_json(step) for step in journal.steps]
-    first = {name: own[name] if name in own else inner_value(method, name) for name in space}
+    params, before = method.get_params(), [Trial.from_json(step) for step in journal.steps]
+    first = {name: params[name] if name in params else inner_value(method, name) for name in space}
     best, fitted = best_trial(before), list[Method]()
     timed = replace(train.take(np.arange(min(len(train), TIMED))), y=None, targets=(), packed={})
 
@@ -66,25 +66,25 @@ def tune_method(
         values = []
         for k, (learned, judged) in enumerate(parts):
             fold_seed, valid = derive(seed, "search", k) % 2**32, None
-            made = fresh_method(method, {**chosen, **stored}, fold_seed)
-            if made.uses_valid:
+            learner = fresh_method(method, {**chosen, **stored}, fold_seed)
+            if learner.uses_valid:
                 learned, valid = stopping_rows(learned, outer, fold_seed)
             with quiet():
-                made.fit(learned, valid)
-            prediction = made.predict(replace(judged, y=None, targets=(), packed={}))
+                learner.fit(learned, valid)
+            prediction = learner.predict(replace(judged, y=None, targets=(), packed={}))
             values.append(judge(judged, prediction, metrics, scales))
-            fitted[:] = [made]
+            fitted[:] = [learner]
         return values
 
     def rate() -> float:
-        (made,) = fitted
-        made.set_params(**({"store": None} if stored else {}))  # features are made anew, as for new molecules
-        return len(timed) / seconds_in_turn([lambda: made.predict(timed)])[0]
+        (learner,) = fitted
+        learner.set_params(**({"store": None} if stored else {}))  # features are made anew, as for new molecules
+        return len(timed) / seconds_in_turn([lambda: learner.predict(timed)])[0]
 
     def done(trial: Trial) -> None:
         nonlocal best
         journal.append(trial.to_json())
-        best = best_trial([each for each in (best, trial) if each is not None])
+        best = best_trial([entry for entry in (best, trial) if entry is not None])
         line.advance()
         if best is not None and best.value is not None:
             line.describe(f"tuning {method.title}, best {best.value if best.reward is None else best.reward:.4g}")
@@ -97,7 +97,7 @@ def tune_method(
     if before:
         logger.info("going on after %s trials", len(before))
     with TemporaryDirectory(prefix="molgraph-tune-") as folder, bar(f"tuning {method.title}", trials) as line:
-        stored = {"store": folder} if "store" in own and own["store"] is None else {}  # features are made once
+        stored = {"store": folder} if "store" in params and params["store"] is None else {}  # features are made once
         line.advance(len(before))
         how: dict[str, Any] = {"trials": max(trials, len(before)), "seconds": seconds, "done": done}
         how |= {} if latency is None else {"latency": latency, "rate": rate}
@@ -113,11 +113,11 @@ def inner_value(method: Method, name: str) -> Any:
 def fresh_method(method: Method, params: Mapping[str, Any], seed: int) -> Method:
     """The same method before any fit, with some parameters of its own or its encoder's, and, where it has one, another
     seed."""
-    own = method.param_names()
-    seeded: dict[str, Any] = {"seed": seed} if "seed" in own else {}
-    inner = {name: value for name, value in params.items() if name not in own}
+    keys = method.param_names()
+    seeded: dict[str, Any] = {"seed": seed} if "seed" in keys else {}
+    inner = {name: value for name, value in params.items() if name not in keys}
     seeded |= {"params": {**(method.get_params()["params"] or {}), **inner}} if inner else {}
-    return type(method)(**method.get_params()).set_params(**seeded, **{n: v for n, v in params.items() if n in own})
+    return type(method)(**method.get_params()).set_params(**seeded, **{n: v for n, v in params.items() if n in keys})
 
 
 def scales_of(train: Table) -> dict[str, float]:

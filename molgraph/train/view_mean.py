@@ -46,7 +46,7 @@ def mean_over_views(
     """
     if n == 1:
         return predict(graphs)
-    if not any(each.kind == "molecule" for each in inputs):
+    if not any(input_.kind == "molecule" for input_ in inputs):
         words = "views of a prediction are random SMILES, and the model reads no molecules"
         raise UnsupportedError(words, hint="leave --views out")
     whole = predict(graphs)
@@ -65,11 +65,11 @@ def mean_over_views(
 
 def view_graphs(table: Table, inputs: Sequence[Input], rng: np.random.Generator) -> tuple[CachedGraphs, ...]:
     """The graphs of one random SMILES of each molecule, read as it is written."""
-    found, view = [], RandomSmiles()
-    for k, each in enumerate(inputs):
-        column, featuriser = input_column(table, inputs, k), copy(each.featuriser)
-        if each.kind == "molecule":
+    graphs, view = [], RandomSmiles()
+    for k, input_ in enumerate(inputs):
+        column, featuriser = input_column(table, inputs, k), copy(input_.featuriser)
+        if input_.kind == "molecule":
             featuriser.as_written = None if featuriser.as_written is None else True
             column = view(column, rng)
-        found.append(graphs_of(table, column, featuriser, spec=each.spec))
-    return tuple(found)
+        graphs.append(graphs_of(table, column, featuriser, spec=input_.spec))
+    return tuple(graphs)

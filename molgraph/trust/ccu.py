@@ -151,16 +151,16 @@ class CCU(Wrapper):
         for target in prediction.targets:
             n = len(target.columns) if target.level == "row" else 0
             if n and target.kind in CLASSES:
-                own = value[:, column : column + n]
-                own[:] = share * own + (1 - share) / max(n, 2)
+                block = value[:, column : column + n]
+                block[:] = share * block + (1 - share) / max(n, 2)
             column += n
         return replace(prediction, value=value, extra={**prediction.extra, "log_ratio": ratio})
 
     def _mixture(self, z: np.ndarray) -> Mixture:
-        made = GaussianMixture(
+        mixture = GaussianMixture(
             min(self.k, len(z) // 5), covariance_type="spherical", random_state=self.seed % 2**32
         ).fit(z)
-        return Mixture(made.weights_, made.means_, np.sqrt(made.covariances_))
+        return Mixture(mixture.weights_, mixture.means_, np.sqrt(mixture.covariances_))
 
 
 def described(table: Table) -> tuple[np.ndarray, np.ndarray]:
@@ -168,6 +168,6 @@ def described(table: Table) -> tuple[np.ndarray, np.ndarray]:
     if not any(column.kind == "molecule" for column in table.entities):
         words = f"descriptors are those of molecules, and the table has {table.entities[0].kind}s"
         raise UnsupportedError(words, hint="leave the wrapper out")
-    made = rdkit_descriptors([str(text) for text in table.smiles])
-    read = table.ok & made.ok
-    return np.nan_to_num(made.x[read].astype(np.float64)), np.flatnonzero(read)
+    descriptors = rdkit_descriptors([str(text) for text in table.smiles])
+    read = table.ok & descriptors.ok
+    return np.nan_to_num(descriptors.x[read].astype(np.float64)), np.flatnonzero(read)

@@ -77,10 +77,10 @@ class Conformal(Wrapper):
             raise UnsupportedError("conformal gives intervals of numbers, and no target is one", hint="leave it out")
         fractions = (1 - self.share, 0.0, self.share)
         try:
-            made = split_table(table, self.split, fractions=fractions, seed=self.seed, quiet=True)
+            split = split_table(table, self.split, fractions=fractions, seed=self.seed, quiet=True)
         except MolgraphError:  # too few scaffolds, or no molecules
-            made = split_table(table, RANDOM, fractions=fractions, seed=self.seed, quiet=True)
-        return table.take(made.train), table.take(made.test)
+            split = split_table(table, RANDOM, fractions=fractions, seed=self.seed, quiet=True)
+        return table.take(split.train), table.take(split.test)
 
     def learn(self, prediction: Prediction, table: Table) -> dict[str, np.ndarray]:
         """The half-width of each column's interval in units of ``u``, below 0 for classes; the median of its spread."""

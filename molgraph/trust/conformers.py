@@ -106,11 +106,11 @@ class MadeConformers(Wrapper):
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Make the conformers of both tables, and fit what is wrapped on them."""
         self.check_params()
-        made, notes = self._made(table, "training")
+        rows, notes = self._made(table, "training")
         if valid is not None:
             held, more = self._made(valid, "validation")
             valid, notes = held.table, notes + more
-        super().fit(made.table, valid, workdir=workdir)
+        super().fit(rows.table, valid, workdir=workdir)
         self.notes = (f"geometry {self.geometry}", *notes, *self.notes)
         return self
 
@@ -131,8 +131,8 @@ class MadeConformers(Wrapper):
         with_geometries(table)
         how: dict[str, Any] = {"relax": self.relax, "seed": self.conformer_seed, "seconds": self.seconds}
         how |= {"cache": conformer_file(), "n": self.conformers, "workers": self.threads}
-        made = make_conformers(list(table.smiles[table.ok]), **how)
-        return expand(table, made), conformer_notes(made, part, self.relax) if part else ()
+        conformers = make_conformers(list(table.smiles[table.ok]), **how)
+        return expand(table, conformers), conformer_notes(conformers, part, self.relax) if part else ()
 
 
 def over_conformers(prediction: Prediction, rows: ConformerRows) -> Prediction:

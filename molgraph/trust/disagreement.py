@@ -58,9 +58,9 @@ def jensen_renyi(mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
     """
     members, _, d = mean.shape
     rows = []
-    for own, width in zip(mean, variance, strict=True):  # a member against all, so that memory is linear in members
+    for centre, width in zip(mean, variance, strict=True):  # a member against all, so that memory is linear in members
         total = width + variance
-        exponent = (own - mean) ** 2 / total + np.log(2 * np.pi * total)
+        exponent = (centre - mean) ** 2 / total + np.log(2 * np.pi * total)
         rows.append(logsumexp(-0.5 * exponent.sum(axis=-1), axis=0))
     mixture = 2 * np.log(members) - logsumexp(rows, axis=0)
     single = 0.5 * (d * np.log(4 * np.pi) + np.log(variance).sum(axis=-1))
@@ -108,8 +108,8 @@ def disagreement(parts: Sequence[Prediction], target: Target, score: str | None 
     """
     score = fitting_score(target, score)
     first = parts[0].columns.index(target.columns[0])
-    own = slice(first, first + len(target.columns))
-    values = np.stack([part.value[:, own] for part in parts])
+    columns = slice(first, first + len(target.columns))
+    values = np.stack([part.value[:, columns] for part in parts])
     if target.kind == "binary":
         values = np.concatenate([1 - values, values], axis=-1)
     if score == "random":
@@ -119,7 +119,7 @@ def disagreement(parts: Sequence[Prediction], target: Target, score: str | None 
         return between
     if score == "jsd":
         return jensen_shannon(values)
-    return jensen_renyi(values, _variances(parts, own, values))
+    return jensen_renyi(values, _variances(parts, columns, values))
 
 
 def _variances(parts: Sequence[Prediction], own: slice, values: np.ndarray) -> np.ndarray:
@@ -129,5 +129,5 @@ def _variances(parts: Sequence[Prediction], own: slice, values: np.ndarray) -> n
     shared = np.where(known, between, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     whole = np.broadcast_to(shared, between.shape)
     spreads = [whole if part.spread is None else part.spread[:, own] ** 2 for part in parts]
-    variances: np.ndarray = np.maximum([np.where(np.isfinite(each), each, whole) for each in spreads], LEAST)
+    variances: np.ndarray = np.maximum([np.where(np.isfinite(spread), spread, whole) for spread in spreads], LEAST)
     return variances

@@ -71,9 +71,9 @@ class Ensemble(Wrapper):
         for name, first in parts[0].packed.items():
             if name.removesuffix("_spread") in packed:  # a member's own
                 continue
-            own = [p.packed.get(f"{name}_spread") for p in parts]
-            found = mixture([p.packed[name].values for p in parts], [None if s is None else s.values for s in own])
-            packed[name], packed[f"{name}_spread"] = (replace(first, values=each) for each in found)
+            spreads = [p.packed.get(f"{name}_spread") for p in parts]
+            pair = mixture([p.packed[name].values for p in parts], [None if s is None else s.values for s in spreads])
+            packed[name], packed[f"{name}_spread"] = (replace(first, values=values) for values in pair)
         mean, spread = mixture([p.value for p in parts], [p.spread for p in parts])
         return replace(parts[0], value=mean, spread=spread, packed=packed, interval=None)
 

@@ -62,16 +62,16 @@ def fit_last_layer(
         seed: of the draws.
     """
     with torch_settings(1, derive(seed, "last layer")):
-        x, made = torch.from_numpy(h).float(), LastLayer(h.shape[1], max(classes, 1))
+        x, layer = torch.from_numpy(h).float(), LastLayer(h.shape[1], max(classes, 1))
         goal = torch.from_numpy(y).long() if classes else torch.from_numpy(y).float()
-        adam = torch.optim.Adam(made.parameters(), RATE)
+        adam = torch.optim.Adam(layer.parameters(), RATE)
         for _ in range(steps):
-            out = made(x)
+            out = layer(x)
             loss = F.cross_entropy(out, goal, reduction="sum") if classes else _square(out[:, 0], goal, noise)
             adam.zero_grad()
-            ((loss + made.divergence()) / len(x)).backward()
+            ((loss + layer.divergence()) / len(x)).backward()
             adam.step()
-        return made.eval()
+        return layer.eval()
 
 
 def _square(out: Tensor, goal: Tensor, noise: float) -> Tensor:
@@ -93,18 +93,18 @@ def last_states(method: Method, table: Table) -> np.ndarray:
         UnsupportedError: no graph network, or a head of another kind.
     """
     head: Any = method.ready().network.head if isinstance(method, GraphMethod) else None
-    linear = [each for each in head.modules() if isinstance(each, nn.Linear)] if isinstance(head, nn.Module) else []
+    linear = [layer for layer in head.modules() if isinstance(layer, nn.Linear)] if isinstance(head, nn.Module) else []
     if not linear:
         raise UnsupportedError(f"{method.title} has no last linear layer", hint="name a graph model, such as dmpnn")
     seen: list[Tensor] = []
     hook = linear[-1].register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].detach().clone()))
     try:
-        found = method.predict(table)
+        prediction = method.predict(table)
     finally:
         hook.remove()
     states = torch.cat(seen).double().numpy()
     out = np.full((len(table), states.shape[1]), np.nan)
-    if found.ok.sum() != len(states):
+    if prediction.ok.sum() != len(states):
         raise UnsupportedError(f"{method.title} has no state for each row", hint="leave the last layer out")
-    out[found.ok] = states
+    out[prediction.ok] = states
     return out

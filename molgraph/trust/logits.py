@@ -52,12 +52,12 @@ def predict_logits(method: Method, predict: Callable[[], Prediction]) -> tuple[P
             hook.remove()
     check_classes(prediction.targets, "the domain score")
     rows = np.flatnonzero(prediction.ok)
-    found = [torch.cat(kept).double().numpy() for kept in seen if kept]
-    shapes = {each.shape for each in found}
+    outputs = [torch.cat(kept).double().numpy() for kept in seen if kept]
+    shapes = {array.shape for array in outputs}
     # the network read other rows than these where it sees a molecule several times, such as conformer by conformer
-    whole = len(found) == len(seen) and shapes == {(len(rows), prediction.value.shape[1])}
+    whole = len(outputs) == len(seen) and shapes == {(len(rows), prediction.value.shape[1])}
     if whole:
-        return prediction, _by_target(prediction, np.mean(found, axis=0)), rows
+        return prediction, _by_target(prediction, np.mean(outputs, axis=0)), rows
     p = np.clip(prediction.value[rows], SMALLEST, 1 - SMALLEST)
     return prediction, _by_target(prediction, p, probabilities=True), rows
 
@@ -68,11 +68,11 @@ def _kept(head: nn.Module, kept: list[Tensor]) -> torch.utils.hooks.RemovableHan
 
 
 def _by_target(prediction: Prediction, x: np.ndarray, *, probabilities: bool = False) -> Logits:
-    found, column = Logits(), 0
+    logits, column = Logits(), 0
     for target in (target for target in prediction.targets if target.level == "row"):
-        own = x[:, column : column + len(target.columns)]
+        block = x[:, column : column + len(target.columns)]
         column += len(target.columns)
         if target.kind in CLASSES and target.name not in prediction.unlearned:
             kind = logit if target.kind == "binary" else np.log
-            found.append(kind(own) if probabilities else own)
-    return found
+            logits.append(kind(block) if probabilities else block)
+    return logits

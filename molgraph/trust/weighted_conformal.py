@@ -79,8 +79,8 @@ class WeightedConformal(Conformal):
         unit, scores, column = self._unit(prediction, median), np.full(prediction.value.shape, -1.0), 0
         for j, target in enumerate(table.row_targets):
             if target.kind in NUMBERS:
-                own = np.abs(table.y[:, j] - prediction.value[:, column]) / unit[:, column]
-                scores[:, column] = np.where(np.isfinite(own), own, -1.0)
+                residuals = np.abs(table.y[:, j] - prediction.value[:, column]) / unit[:, column]
+                scores[:, column] = np.where(np.isfinite(residuals), residuals, -1.0)
             column += len(target.columns)
         here, there = properties(table.smiles), properties(read_table(self.toward).smiles[:MOST])
         use, there = np.isfinite(here).all(axis=1), there[np.isfinite(there).all(axis=1)]

@@ -75,7 +75,7 @@ class WithDomain(Wrapper):
         super().__init__(method, params, seed, threads, store)
         self.by = by
         self.domains = make_domains(by, seed)
-        self.learns = tuple(f"{k}.{array}" for k, each in self.domains.items() for array in ("held", *each.learns))
+        self.learns = tuple(f"{k}.{array}" for k, domain in self.domains.items() for array in ("held", *domain.learns))
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Fit what is wrapped, then the domain scores."""
@@ -123,13 +123,13 @@ class WithDomain(Wrapper):
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Rebuild all parts."""
-        made = super().from_state(state)
+        wrapper = super().from_state(state)
         with refused(TORN.format(cls.name)):
-            for name, domain in made.domains.items():
-                domain.restore({array: made.learned[f"{name}.{array}"] for array in domain.learns})
-                if made.learned[f"{name}.held"].ndim != 1 or not len(made.learned[f"{name}.held"]):
+            for name, domain in wrapper.domains.items():
+                domain.restore({array: wrapper.learned[f"{name}.{array}"] for array in domain.learns})
+                if wrapper.learned[f"{name}.held"].ndim != 1 or not len(wrapper.learned[f"{name}.held"]):
                     raise ValueError("the scores of the held-out molecules are a list")
-        return made
+        return wrapper
 
     def _readers(self, kind: str) -> list[str]:
         """The names of the scores that read that."""
@@ -146,10 +146,10 @@ class WithDomain(Wrapper):
         """bool, which of those rows are held out for the percentiles; by scaffolds where there are enough."""
         for split in (APART, RANDOM):
             try:
-                made = split_table(table, split, fractions=(1 - SHARE, 0.0, SHARE), seed=self.seed, quiet=True)
+                holdout = split_table(table, split, fractions=(1 - SHARE, 0.0, SHARE), seed=self.seed, quiet=True)
             except MolgraphError:
                 continue
-            apart = np.isin(rows, made.test)
+            apart = np.isin(rows, holdout.test)
             if apart.any() and not apart.all():
                 return apart
         raise EmptyError(f"{len(rows)} molecules are too few for a domain", hint="leave the wrapper out")

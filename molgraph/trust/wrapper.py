@@ -130,15 +130,15 @@ class Wrapper(Method):
         with refused(TORN.format(cls.name)):
             wrapper = cls(**state.meta["params"])
             metas, name = list(state.meta["members"]), str(state.meta["member"])
-        dicts = all(isinstance(each, Mapping) for each in metas)
+        dicts = all(isinstance(meta, Mapping) for meta in metas)
         if not 1 <= len(metas) <= LARGEST or not dicts or name == cls.name or name not in registry.names("method"):
             words = f"the {cls.name} has {len(metas)} members of the method {name[:60]!r}, which cannot be"
             raise DamagedModelError(words)
-        member, own = registry.get("method", name), state.by_owner()
-        for each in metas:
-            check_types(member, each.get("params", {}))
-        wrapper.fitted = [member.from_state(State(own.get(f"member-{i}", {}), m)) for i, m in enumerate(metas)]
-        wrapper.learned, wrapper.notes = own.get("learned", {}), _notes(wrapper.fitted)
+        member, arrays = registry.get("method", name), state.by_owner()
+        for meta in metas:
+            check_types(member, meta.get("params", {}))
+        wrapper.fitted = [member.from_state(State(arrays.get(f"member-{i}", {}), m)) for i, m in enumerate(metas)]
+        wrapper.learned, wrapper.notes = arrays.get("learned", {}), _notes(wrapper.fitted)
         if {*wrapper.learned} != {*wrapper.learns}:
             raise DamagedModelError(TORN.format(cls.name))
         return wrapper
@@ -173,11 +173,11 @@ class Wrapper(Method):
         return [self._member(i) for i in range(int(self.n))]
 
     def _member(self, i: int) -> Method:
-        given = dict(self.params or {})
-        member = make_method(self.method, **given)
+        params = dict(self.params or {})
+        member = make_method(self.method, **params)
         seed = {"seed": derive(self.seed, "member", i)} if self.seed is not None else {}
         run = {"threads": self.threads, "store": self.store, **seed}
-        known = set(member.param_names()) - set(given)
+        known = set(member.param_names()) - set(params)
         return member.set_params(**{name: value for name, value in run.items() if name in known and value is not None})
 
 

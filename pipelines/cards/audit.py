@@ -25,8 +25,8 @@ from molgraph.chem.identity import Identity
 from molgraph.data.card_parts import AuditSummary, Edition, Repeats
 from molgraph.data.cards import Card
 from molgraph.data.content import content_hash
+from molgraph.data.curate import RULES, curate, identify
 from molgraph.data.datasets import RAW, Dataset, load_dataset
-from molgraph.data.editions import RULES, curate, identify
 from molgraph.data.featurize import rdkit_version
 from molgraph.data.replicates import contradictory
 from molgraph.data.table import MISSING, Table

@@ -9,7 +9,7 @@ import numpy as np
 
 from molgraph.base.contracts import LatentGenerator
 from molgraph.data.table import make_table
-from molgraph.generate.oracles.journal import OracleCalls
+from molgraph.generate.oracles.calls import OracleCalls
 from molgraph.generate.oracles.similarity import Molecules
 from molgraph.generate.run_search import standard_starts
 from molgraph.generate.searches.ascent import climb

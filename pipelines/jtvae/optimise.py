@@ -30,7 +30,7 @@ import molgraph  # noqa: E402
 from molgraph.base.paths import atomic_write, data_dir  # noqa: E402
 from molgraph.data.standardise import standardise  # noqa: E402
 from molgraph.data.table import Table  # noqa: E402
-from molgraph.generate.oracles.journal import OracleCalls  # noqa: E402
+from molgraph.generate.oracles.calls import OracleCalls  # noqa: E402
 from molgraph.generate.oracles.read_oracle import read_oracle  # noqa: E402
 from molgraph.generate.searches.head import Head, fit_head  # noqa: E402
 from pipelines.jtvae.constrained import Improvement, improve, success  # noqa: E402

@@ -28,8 +28,8 @@ import molgraph  # noqa: E402
 from molgraph.api.prediction import set_running  # noqa: E402
 from molgraph.base.paths import atomic_write, data_dir  # noqa: E402
 from molgraph.data.read import read_table  # noqa: E402
+from molgraph.generate.oracles.calls import OracleCalls  # noqa: E402
 from molgraph.generate.oracles.combined import Combined  # noqa: E402
-from molgraph.generate.oracles.journal import OracleCalls  # noqa: E402
 from molgraph.generate.oracles.pmo import PMO_TASKS  # noqa: E402
 from molgraph.generate.oracles.read_oracle import read_oracle  # noqa: E402
 from molgraph.generate.rewards.reward import make_rewards  # noqa: E402

@@ -17,7 +17,7 @@ from timing import cpu_seconds, in_turn
 import molgraph
 from molgraph.base.seeds import generator
 from molgraph.generate.next_token import draw_codes
-from molgraph.generate.oracles.journal import OracleCalls
+from molgraph.generate.oracles.calls import OracleCalls
 from molgraph.generate.oracles.oracle import FunctionOracle
 from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.run_search import run_search

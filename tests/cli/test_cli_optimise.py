@@ -18,7 +18,7 @@ from molgraph.base.registry import register
 from molgraph.chem.quality import measure
 from molgraph.cli.main import app
 from molgraph.data.sources import builtin
-from molgraph.generate.oracles.journal import OracleCalls
+from molgraph.generate.oracles.calls import OracleCalls
 from molgraph.generate.oracles.oracle import FunctionOracle
 from molgraph.generate.oracles.similarity import Molecules
 from molgraph.train.model import Model

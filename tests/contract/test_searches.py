@@ -15,7 +15,7 @@ from molgraph.chem.smiles import why_unreadable
 from molgraph.data.sources import builtin
 from molgraph.generate.known import Told
 from molgraph.generate.language import LanguageGenerator
-from molgraph.generate.oracles.journal import OracleCalls, Scored
+from molgraph.generate.oracles.calls import OracleCalls, Scored
 from molgraph.generate.oracles.oracle import FunctionOracle
 from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.run_search import run_search, standard_starts

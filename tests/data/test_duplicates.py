@@ -11,7 +11,7 @@ import pytest
 import molgraph
 from molgraph.base.contracts import Target
 from molgraph.base.errors import ConflictError
-from molgraph.data.editions import curate
+from molgraph.data.curate import curate
 from molgraph.data.table import Entities, Table, make_table
 
 SMILES = ["CCO", "OCC", "[Na+].CC[O-]", "CCN", "NCC", "CCC", "C(C", "[Na+].[Cl-]", "O", "O"]

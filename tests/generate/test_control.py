@@ -15,8 +15,8 @@ from molgraph.data.sources import builtin
 from molgraph.generate import auto_control, control
 from molgraph.generate.control import judge, make_control
 from molgraph.generate.optimised import ranked, rows_of
+from molgraph.generate.oracles.calls import OracleCalls
 from molgraph.generate.oracles.combined import Combined
-from molgraph.generate.oracles.journal import OracleCalls
 from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.train.model import Model
 from molgraph.train.training_molecules import molecule_hashes

@@ -13,7 +13,7 @@ from molgraph.base.errors import EmptyError, LabelError, MissingOptionError
 from molgraph.chem.quality import measure
 from molgraph.data.sources import builtin
 from molgraph.generate.known import read_known, value_known
-from molgraph.generate.oracles.journal import OracleCalls
+from molgraph.generate.oracles.calls import OracleCalls
 from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.run_search import run_search
 from molgraph.generate.searches.search import make_search

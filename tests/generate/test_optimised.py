@@ -9,7 +9,7 @@ import pandas as pd
 
 from molgraph.evaluate.report_search import write_search_report
 from molgraph.generate.optimised import Optimised, annotated, ranked, rows_of
-from molgraph.generate.oracles.journal import OracleCalls
+from molgraph.generate.oracles.calls import OracleCalls
 from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.oracles.similarity import Molecules
 

@@ -18,8 +18,8 @@ from molgraph.base import errors
 from molgraph.chem.alerts import alerts_of
 from molgraph.chem.quality import measure
 from molgraph.data.table import make_table
+from molgraph.generate.oracles.calls import SPENT, OracleCalls, drop_journal
 from molgraph.generate.oracles.combined import Combined
-from molgraph.generate.oracles.journal import SPENT, OracleCalls, drop_journal
 from molgraph.generate.oracles.oracle import FunctionOracle, Oracle, Scores
 from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.oracles.similarity import Molecules, Nearest

@@ -13,8 +13,8 @@ from rdkit import Chem
 
 from molgraph.base import errors
 from molgraph.base.errors import UnknownNameError, UsageError
+from molgraph.generate.oracles.calls import OracleCalls, Scored
 from molgraph.generate.oracles.command import Command
-from molgraph.generate.oracles.journal import OracleCalls, Scored
 from molgraph.generate.oracles.oracle import make_oracle
 from molgraph.generate.oracles.read_oracle import read_oracle
 

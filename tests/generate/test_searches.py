@@ -12,7 +12,7 @@ from molgraph.chem.smiles import why_unreadable
 from molgraph.data.sources import builtin
 from molgraph.generate.diversity import determinantal_diversity
 from molgraph.generate.guard import OPEN, PARTED, SOUND, watch
-from molgraph.generate.oracles.journal import OracleCalls
+from molgraph.generate.oracles.calls import OracleCalls
 from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.oracles.similarity import Molecules
 from molgraph.generate.run_search import choose_batch, run_search, standard_starts

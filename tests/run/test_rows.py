@@ -13,7 +13,7 @@ import molgraph
 from molgraph.base.contracts import Target
 from molgraph.base.errors import AmbiguousColumnError
 from molgraph.base.seeds import generator
-from molgraph.data.editions import curate
+from molgraph.data.curate import curate
 from molgraph.data.table import make_table
 
 

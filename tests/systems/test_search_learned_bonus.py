@@ -12,7 +12,7 @@ from scipy.stats import t
 from molgraph.base.seeds import generator
 from molgraph.data.sources import builtin
 from molgraph.generate.optimised import best_so_far
-from molgraph.generate.oracles.journal import OracleCalls
+from molgraph.generate.oracles.calls import OracleCalls
 from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.rewards.history_bonus import POOL, HistoryBonus, prints, simulate, trained_bonus
 from molgraph.generate.rewards.novelty import Tanimoto

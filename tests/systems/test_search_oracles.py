@@ -10,8 +10,8 @@ import pytest
 from molgraph.base.contracts import Target
 from molgraph.chem.quality import measure
 from molgraph.data.table import make_table
+from molgraph.generate.oracles.calls import OracleCalls
 from molgraph.generate.oracles.doubt import doubt_of, thinned
-from molgraph.generate.oracles.journal import OracleCalls
 from molgraph.generate.oracles.model import ModelOracle
 from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.generate.oracles.risk_averse import RiskAverse, posterior_of

@@ -20,7 +20,7 @@ from molgraph.base import cluster as seam
 from molgraph.base.cluster import Cluster
 from molgraph.base.errors import CellError, DataError, MissingOptionError, MolgraphError, UnknownNameError
 from molgraph.data.read import read_table
-from molgraph.generate.oracles.journal import OracleCalls
+from molgraph.generate.oracles.calls import OracleCalls
 from molgraph.generate.oracles.on_cluster import OracleCluster
 from molgraph.generate.oracles.read_oracle import read_oracle
 from molgraph.train.make_method import make_method

@@ -150,8 +150,8 @@ class Chemprop(PeerMethod):
 
         model.eval()
         with torch_settings(self.threads), torch.inference_mode():
-            found = [model(batch.bmg, batch.V_d, batch.X_d).double().numpy() for batch in self._loader(rows)]
-        whole = np.concatenate(found)
+            outputs = [model(batch.bmg, batch.V_d, batch.X_d).double().numpy() for batch in self._loader(rows)]
+        whole = np.concatenate(outputs)
         return whole[:, 0, :] if group.kind == "multiclass" else whole
 
     def _loader(self, rows: PeerRows, order: int | None = None) -> Any:
@@ -169,8 +169,8 @@ class Chemprop(PeerMethod):
             for i, text in enumerate(smiles)
         ]
         # chemprop drops a last batch of one row, for batch norms that are not used here: no row goes unseen
-        own = {"seed": order, "drop_last": False, "num_workers": 0}
-        return data.build_dataloader(data.MoleculeDataset(points), self.batch_size, shuffle=order is not None, **own)
+        opts = {"seed": order, "drop_last": False, "num_workers": 0}
+        return data.build_dataloader(data.MoleculeDataset(points), self.batch_size, shuffle=order is not None, **opts)
 
 
 @contextmanager

@@ -92,8 +92,8 @@ class DeepChem(PeerMethod):
                 mode = "regression" if group.kind == "regression" else "classification"
                 wide = {"enc_hidden": self.d_hidden, "ffn_hidden": self.d_hidden}
                 drop = {"enc_dropout_p": self.dropout, "ffn_dropout_p": self.dropout}
-                own = {"global_features_size": group.d_extra, "mode": mode, "n_classes": n_classes}
-                return DMPNNModel(n_tasks=n_tasks, **own, **wide, **drop, **common)
+                settings = {"global_features_size": group.d_extra, "mode": mode, "n_classes": n_classes}
+                return DMPNNModel(n_tasks=n_tasks, **settings, **wide, **drop, **common)
             layers: dict[str, Any] = {
                 "n_features": self.n_bits + group.d_extra,
                 "layer_sizes": [self.d_hidden],
@@ -113,11 +113,11 @@ class DeepChem(PeerMethod):
 
     def ask(self, model: Any, group: Group, rows: PeerRows) -> np.ndarray:
         with torch_settings(self.threads), quiet():
-            found = np.asarray(model.predict(self._data(rows)), dtype=np.float64)
+            output = np.asarray(model.predict(self._data(rows)), dtype=np.float64)
         n, k = len(rows.smiles), len(group.columns)
         if group.kind == "regression":
-            return found.reshape(n, k)
-        shares = found.reshape(n, k, -1)
+            return output.reshape(n, k)
+        shares = output.reshape(n, k, -1)
         shares /= shares.sum(axis=2, keepdims=True)
         return shares[:, 0, :] if group.kind == "multiclass" else shares[:, :, 1]
 

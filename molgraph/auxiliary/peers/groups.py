@@ -127,10 +127,10 @@ class PeerMethod(Method):
         rows, value = np.flatnonzero(table.ok), np.full((len(table), outputs.d_out), np.nan)
         asked = PeerRows(list(table.smiles[rows]), _extra(descriptors, table)[rows])
         for group, model in zip(groups, models, strict=True) if len(rows) else ():
-            found = self.ask(model, group, asked)
+            answers = self.ask(model, group, asked)
             for i, j in enumerate(group.columns):
-                own = found if group.n_classes else found[:, [i]] * outputs.scale[j] + outputs.mean[j]
-                value[rows, outputs.slices[j]] = clip_to_bounds(outputs.targets[j], own)
+                values = answers if group.n_classes else answers[:, [i]] * outputs.scale[j] + outputs.mean[j]
+                value[rows, outputs.slices[j]] = clip_to_bounds(outputs.targets[j], values)
         status, reason, unlearned = table.status, table.reason, outputs.unlearned
         return Prediction(table.ids, outputs.targets, value, status, reason, inputs=table.smiles, unlearned=unlearned)
 
@@ -160,9 +160,9 @@ class PeerMethod(Method):
             scale, extra = np.asarray(state.arrays["scale"]), np.asarray(state.arrays["extra"])
             if scale.shape != (2, len(targets)) or extra.shape != (2, len(names)) or not (extra[1] > 0).all():
                 raise ValueError("the scales do not fit the targets")
-            groups, own, models = groups_of(targets, unlearned, len(names)), state.by_owner(), []
+            groups, parts, models = groups_of(targets, unlearned, len(names)), state.by_owner(), []
             for i, group in enumerate(groups):
-                arrays = own.get(f"group_{i}", {})
+                arrays = parts.get(f"group_{i}", {})
                 with bounded_by(arrays):
                     model = method.build(group)
                 weights = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
@@ -183,8 +183,8 @@ def groups_of(targets: tuple[Target, ...], unlearned: Mapping[str, str], d_extra
     numbers = tuple(j for j in learned if targets[j].kind in ("regression", "bounded"))
     binary = tuple(j for j in learned if targets[j].kind == "binary")
     several = [j for j in learned if targets[j].kind == "multiclass"]
-    found = [Group(kind, js, 0, d_extra) for kind, js in (("regression", numbers), ("binary", binary)) if js]
-    return (*found, *(Group("multiclass", (j,), len(targets[j].classes), d_extra) for j in several))
+    groups = [Group(kind, js, 0, d_extra) for kind, js in (("regression", numbers), ("binary", binary)) if js]
+    return (*groups, *(Group("multiclass", (j,), len(targets[j].classes), d_extra) for j in several))
 
 
 def _rows(outputs: Outputs, descriptors: DescriptorScale, table: Table, y: Any, group: Group) -> PeerRows:
@@ -198,5 +198,5 @@ def _rows(outputs: Outputs, descriptors: DescriptorScale, table: Table, y: Any, 
 
 def _extra(descriptors: DescriptorScale, table: Table) -> np.ndarray:
     """The table's own feature columns, standardised, float32 [n, d_extra]."""
-    found = descriptors.apply(table.features, tuple(table.feature_names))
-    return np.zeros((len(table), 0), dtype=np.float32) if found is None else found
+    extra = descriptors.apply(table.features, tuple(table.feature_names))
+    return np.zeros((len(table), 0), dtype=np.float32) if extra is None else extra

@@ -126,13 +126,13 @@ def _fit_folds(
     if trial.candidate.network and table.limits is not None:
         settings = {**settings, "objective": "tobit"}
     kept = [None if folder is None else _kept(folder, fold) for fold in range(len(splits))]
-    done = [each for each in kept if each is not None]
+    done = [entry for entry in kept if entry is not None]
     extra: dict[str, Any] = {}
     if len(done) < len(splits):
         extra = dict(done[0][3]) if done else _planned(trial.candidate, table, splits, time_left, seed, settings)
     for fold, split in enumerate(splits):
-        found = kept[fold]
-        if found is None:
+        result = kept[fold]
+        if result is None:
             began, train, test = time.monotonic(), table.take(split.train), table.take(split.test)
             method = _made(trial.candidate, {**settings, **extra, "seed": derive(seed, trial.candidate.name, fold)})
             valid = None
@@ -141,16 +141,16 @@ def _fit_folds(
                 train, valid = train.take(cut.train), train.take(cut.valid)
             method.fit(train, valid, workdir=None if folder is None else folder / f"fold-{fold}")
             value = method.predict(test).value
-            found = method, value, time.monotonic() - began, extra
+            result = method, value, time.monotonic() - began, extra
             if folder is not None:
-                _keep(folder, fold, found, table)
-        method, value, seconds, _ = found
+                _keep(folder, fold, result, table)
+        method, value, seconds, _ = result
         if trial.value is None:
             trial.value = np.full((len(table), value.shape[1]), np.nan)
         trial.value[split.test] = value
         trial.methods.append(method)
         trial.seconds += seconds
-        rest = trial.seconds / (fold + 1) * sum(each is None for each in kept[fold + 1 :])
+        rest = trial.seconds / (fold + 1) * sum(entry is None for entry in kept[fold + 1 :])
         if rest > clock.left and not trial.candidate.network:  # its epochs fit already
             raise TooLongError(f"{len(splits)} folds would take {trial.seconds / (fold + 1) * len(splits):,.0f} s")
 
@@ -187,7 +187,7 @@ def _planned(
         return {}
     few, more = PILOT_EPOCHS
     trials = [{**settings, "epochs": n} for n in (few, few, more)]  # the first imports libraries and makes features
-    _, short, long = (_seconds(candidate, table, rows, PILOT, seed, each) for each in trials)
+    _, short, long = (_seconds(candidate, table, rows, PILOT, seed, trial) for trial in trials)
     epoch = max((long - short) / (more - few), 1e-6)
     fixed = max(short - few * epoch, 0.0)
     epoch *= len(rows) / min(PILOT, len(rows))

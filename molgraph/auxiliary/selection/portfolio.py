@@ -66,7 +66,7 @@ def candidates_for(table: Table, names: Sequence[str] | None = None) -> tuple[li
         table: the rows to learn from.
         names: of the portfolio, or other models with their settings, such as ``gin(depth=3)``; None for all of it.
     """
-    known = {each.name: each for each in PORTFOLIO}
+    known = {entry.name: entry for entry in PORTFOLIO}
     chosen, left = [], {}
     for name in dict.fromkeys(known if names is None else names):
         candidate = known.get(name, Candidate(name, name))

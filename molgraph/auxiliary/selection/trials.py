@@ -88,13 +88,13 @@ def trial_table(
     """A row a method and one of the ensemble: mean weight, seconds, error of each target out of fold, reason."""
     rows: list[dict[str, Any]] = []
     for trial in trials:
-        at = next((i for i, each in enumerate(tried) if each is trial), None)
-        own = {} if trial.value is None else errors_of(targets, trial.value, y)
+        at = next((i for i, other in enumerate(tried) if other is trial), None)
+        errors = {} if trial.value is None else errors_of(targets, trial.value, y)
         weight = 0.0 if at is None else float(weights[at].mean())
         row = {"method": trial.candidate.name, "weight": weight, "seconds": round(trial.seconds, 1)}
-        rows.append({**row, **{f"error of {name}": value for name, value in own.items()}, "reason": trial.reason})
+        rows.append({**row, **{f"error of {name}": value for name, value in errors.items()}, "reason": trial.reason})
     rows += [{"method": name, "weight": 0.0, "seconds": 0.0, "reason": reason} for name, reason in left.items()]
-    own = {f"error of {name}": value for name, value in errors_of(targets, ensemble, y).items()}
+    errors = {f"error of {name}": value for name, value in errors_of(targets, ensemble, y).items()}
     seconds = sum(trial.seconds for trial in trials)
-    rows.append({"method": "ensemble", "weight": np.nan, "seconds": seconds, **own, "reason": ""})
+    rows.append({"method": "ensemble", "weight": np.nan, "seconds": seconds, **errors, "reason": ""})
     return pd.DataFrame(rows).fillna({"reason": ""})

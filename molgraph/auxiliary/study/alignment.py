@@ -128,7 +128,7 @@ class AlignmentStudy(Study):
         self, one: Model, other: Model, table: Table, seed: int
     ) -> tuple[Alignment, Alignment, Alignment, list[str]]:
         """The alignment of both, of the first with itself, and of the first with random directions."""
-        a, b = (Gradients(each.method.ready(), table) for each in (one, other))  # type: ignore[attr-defined]
+        a, b = (Gradients(model.method.ready(), table) for model in (one, other))  # type: ignore[attr-defined]
         rng, g = generator(seed, "directions"), a.take()
         noise, h = rng.normal(size=g.shape), np.zeros((a.batch.n_graphs, 3))
         for i, product in enumerate((g * noise, g * g, noise * noise)):

@@ -118,44 +118,44 @@ class Benchmark(Study):
     def run(self, subject: Subject, *, seed: int = 0, seconds: float = SECONDS) -> Findings:
         """Answer the items in every way, and compare."""
         started = time.process_time()
-        found = judged(subject, split=self.split, rows=self.rows, epochs=self.epochs, seed=seed)
-        train, test, notes = found.train.take(found.train.ok), found.test, [*found.notes]
+        setup = judged(subject, split=self.split, rows=self.rows, epochs=self.epochs, seed=seed)
+        train, test, notes = setup.train.take(setup.train.ok), setup.test, [*setup.notes]
         if min(len(train), len(test)) < FEWEST or train.y is None or test.y is None:
             words = (
                 f"{len(train)} rows to learn shortcuts from and {len(test)} new ones, and {FEWEST} of each are needed"
             )
             raise EmptyError(words, hint="name a larger table; beside a file, one with the rows that it learnt from")
         y, labels = test.y[:, 0], train.y[:, 0]
-        judge = Judge(found.target, labels, self.within)
-        answer = _answers(found.model, found.target, test)
+        judge = Judge(setup.target, labels, self.within)
+        answer = _answers(setup.model, setup.target, test)
         right = judge.right(answer, y)
         odds = max(judge.chance(labels, y), judge.chance(constant(train, labels, test), y))
         guess = best_of(len(y), odds, self.tries)
         rows: list[dict[str, Any]] = [
-            {"row": found.model.name, "right": right.mean(), "beyond_chance": self._beyond(judge, answer, y)},
+            {"row": setup.model.name, "right": right.mean(), "beyond_chance": self._beyond(judge, answer, y)},
             {"row": f"best of {self.tries} guesses", "right": guess},
         ]
         for name, shortcut in SHORTCUTS.items():
             one = shortcut(train, labels, test)
-            own = judge.right(one, y)
-            rows.append({"row": name, "right": own.mean(), "beyond_chance": self._beyond(judge, one, y),
-                         "model_there": right[own].mean() if own.any() else np.nan,
-                         "model_on_rest": right[~own].mean() if (~own).any() else np.nan})  # fmt: skip
+            hits = judge.right(one, y)
+            rows.append({"row": name, "right": hits.mean(), "beyond_chance": self._beyond(judge, one, y),
+                         "model_there": right[hits].mean() if hits.any() else np.nan,
+                         "model_on_rest": right[~hits].mean() if (~hits).any() else np.nan})  # fmt: skip
         same, seen = np.ones(len(y), bool), 0
         for name in WRITINGS:
             if time.process_time() - started > seconds:
                 notes.append(f"{name} is left out, for want of time")
                 continue
             texts, rng = [str(text) for text in test.smiles], generator(seed, "writing", name)
-            made = [variant(name, text, rng) or text for text in texts]
-            again = _answers(found.model, found.target, test.with_smiles(np.array(made, dtype=object)))
+            variants = [variant(name, text, rng) or text for text in texts]
+            again = _answers(setup.model, setup.target, test.with_smiles(np.array(variants, dtype=object)))
             one, seen = judge.same(answer, again), seen + 1
             same &= one
             rows.append({"row": f"rewritten: {name}", "right": judge.right(again, y).mean(), "consistent": one.mean()})
         rows[0]["consistent"] = same.mean() if seen else np.nan
         frame = pd.DataFrame(rows).astype({"right": float})
         return Findings(
-            f"Benchmark {found.target.name}: {len(y):,} test items, {len(train):,} to learn from",
+            f"Benchmark {setup.target.name}: {len(y):,} test items, {len(train):,} to learn from",
             _sentence(frame, guess, self.tries),
             frame,
             *self._controls(train, test, seed),

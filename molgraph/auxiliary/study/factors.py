@@ -107,7 +107,7 @@ class FactorStudy(Study):
         notes += [f"{short} of {self.steps} steps: more take more time"] * (short < self.steps)
         notes += ["the flow is no better than components in held-out rows: read those"] * (ours.gain <= 0)
         notes += ["a control does not hold: nothing can be read from these factors"] * (
-            not all(each.holds for each in controls)
+            not all(control.holds for control in controls)
         )
         title = f"Factors of {len(rows.x):,} vectors, {d} principal components, by {n} classes of {rows.about}"
         return Findings(title, words, frame, *controls, notes=tuple(notes))

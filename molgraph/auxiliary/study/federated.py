@@ -126,7 +126,7 @@ class FederatedStudy(Study):
         """Train all models round by round, and score them after each."""
         end, method = time.process_time() + 0.9 * seconds, _network(subject, seed)
         table, target, notes = self._table(subject, seed)
-        train, test, told = _parts(table, seed)
+        train, test, part_notes = _parts(table, seed)
         train = with_graphs(train, method)
         clients, metric = divide(train, self.clients, seed), default_metric(target.kind)
         how: dict[str, Any] = {"batch_size": self.batch, "optimizer": self.optimizer, "rate": self.rate}
@@ -134,7 +134,7 @@ class FederatedStudy(Study):
         arms = {FED: begin(method, train, clients, epochs=self.epochs, share=self.share, **how)}
         arms[SINGLE] = begin(method, train, clients, epochs=1, share=self.share, **how)
         arms[POOLED] = begin(method, train, epochs=self.epochs, **how)
-        notes = [*notes, *told]
+        notes = [*notes, *part_notes]
         for k, rows in enumerate(clients, 1):
             try:
                 arms[f"client {k} alone"] = begin(method, train.take(rows), epochs=self.epochs, **how)
@@ -221,12 +221,12 @@ def _parts(table: Table, seed: int) -> tuple[Table, Table, list[str]]:
     """Rows to train on, and a fifth with scaffolds of its own, or at random where there are too few scaffolds."""
     fractions, notes = (1 - TEST, 0.0, TEST), list[str]()
     try:
-        made = split_table(table, "scaffold/balanced", fractions=fractions, seed=seed, quiet=True)
+        split = split_table(table, "scaffold/balanced", fractions=fractions, seed=seed, quiet=True)
     except MolgraphError:
         notes.append("too few scaffolds to test new ones: test rows are drawn at random")
-        made = split_table(table, "random", fractions=fractions, seed=seed, quiet=True)
-    order = generator(seed, "train").permutation(made.train)
-    return table.take(np.sort(order)), table.take(made.test), notes
+        split = split_table(table, "random", fractions=fractions, seed=seed, quiet=True)
+    order = generator(seed, "train").permutation(split.train)
+    return table.take(np.sort(order)), table.take(split.test), notes
 
 
 def _score(method: GraphMethod, test: Table, graphs: Sequence[CachedGraphs], target: Target) -> float:
@@ -258,15 +258,15 @@ def tabulate(arms: dict[str, Arm], metric: str, sign: float, goal: float) -> pd.
 
 def tell(frame: pd.DataFrame, metric: str, goal: float) -> str:
     """The scores beside each other, and the rounds until one is reached."""
-    own = frame.set_index("training")
-    alone = own.loc[[name for name in own.index if name.endswith("alone")], metric]
-    words = f"New scaffolds: {metric} {own.loc[FED, metric]:.3g} federated, {own.loc[POOLED, metric]:.3g} of all rows"
+    rows = frame.set_index("training")
+    alone = rows.loc[[name for name in rows.index if name.endswith("alone")], metric]
+    words = f"New scaffolds: {metric} {rows.loc[FED, metric]:.3g} federated, {rows.loc[POOLED, metric]:.3g} of all rows"
     if len(alone):
         words += f" in one place, {alone.mean():.3g} alone (mean of {len(alone)} clients)"
 
     def rounds(name: str) -> str:
-        n = own.loc[name, "rounds_to_goal"]
-        return "not reached" if np.isnan(n) else f"reached in {n:.0f} rounds, {own.loc[name, 'mb_to_goal']:.3g} MB"
+        n = rows.loc[name, "rounds_to_goal"]
+        return "not reached" if np.isnan(n) else f"reached in {n:.0f} rounds, {rows.loc[name, 'mb_to_goal']:.3g} MB"
 
     return f"{words}. {goal:.3g} is {rounds(FED)}, and with one epoch a round {rounds(SINGLE)}."
 

@@ -49,11 +49,11 @@ def usefulness(
         (array([1., 1.]), array([0., 1.]))
     """
     sign = np.where(y @ x < 0, -1.0, 1.0)
-    own = sign * x * y[:, None]
-    least = own.copy()
+    products = sign * x * y[:, None]
+    least = products.copy()
     for rows, other in variants:
         np.minimum.at(least, rows, sign * other * y[rows, None])
-    return own.mean(axis=0), least.mean(axis=0)
+    return products.mean(axis=0), least.mean(axis=0)
 
 
 @register(
@@ -127,15 +127,15 @@ class FragileFeatures(Study):
         texts = [str(text) for text in table.smiles[kept]]
         first, notes, forms = self.features(texts), list[str](), list[tuple[str, np.ndarray, list[str]]]()
         for name in names:
-            made, done = list[tuple[int, str]](), 0
+            variants, done = list[tuple[int, str]](), 0
             for done, text in enumerate(texts, 1):
                 if time.process_time() > end:
                     break
                 if other := variant(name, text, generator(seed, name, done)):
-                    made.append((done - 1, other))
+                    variants.append((done - 1, other))
             notes += [f"{name}: {done:,} of {len(texts):,} molecules, for want of time"] * (done < len(texts))
-            if made:
-                forms.append((name, np.array([row for row, _ in made]), [other for _, other in made]))
+            if variants:
+                forms.append((name, np.array([row for row, _ in variants]), [other for _, other in variants]))
         if not forms:
             raise EmptyError(f"no molecule has another form by {self.changes}", hint="name other changes")
         middle, scale = first.mean(axis=0), first.std(axis=0)
@@ -147,7 +147,7 @@ class FragileFeatures(Study):
         def scaled(x: np.ndarray) -> np.ndarray:
             return (x[:, use] - middle[use]) / scale[use]
 
-        others = [(rows, scaled(self.features(made))) for _, rows, made in forms]
+        others = [(rows, scaled(self.features(variants))) for _, rows, variants in forms]
         useful, robust = usefulness(y, scaled(first), others)
         columns = np.flatnonzero(use)
         fragile = useful - np.maximum(robust, 0)
@@ -193,9 +193,9 @@ class FragileFeatures(Study):
         name, rows, _ = forms[-1]
         planted = usefulness(y, y[:, None], [(rows, -y[rows, None])] if name != "order" else [])
         drop = float(planted[0][0] - planted[1][0])
-        count, *others = (carbons(each) for each in (texts, *(made for _, _, made in forms)))
+        count, *others = (carbons(smiles) for smiles in (texts, *(variants for _, _, variants in forms)))
         scale = count.std() or 1.0
-        same = [(own, (x - count.mean()) / scale) for (_, own, _), x in zip(forms, others, strict=True)]
+        same = [(index, (x - count.mean()) / scale) for (_, index, _), x in zip(forms, others, strict=True)]
         kept = usefulness(y, (count - count.mean()) / scale, same)
         most, still = float(np.quantile(fragile, MOST)) if len(fragile) else 0.0, float((kept[0] - kept[1])[0])
         return (

@@ -85,15 +85,15 @@ class Invariance(Study):
         """Write the variants, and compare what the model makes of them."""
         started, notes = time.process_time(), list[str]()
         if is_name(subject.model):
-            found = judged(subject, epochs=self.epochs, seed=seed)
-            model, table, notes = found.model, subject.table(), [*found.notes]
+            setup = judged(subject, epochs=self.epochs, seed=seed)
+            model, table, notes = setup.model, subject.table(), [*setup.notes]
         else:
             model = subject.fitted()
             table = builtin.chembl2321810() if subject.data is None else model.read(subject.data, **subject.columns)
             notes += ["molecules of builtin:chembl2321810"] * (subject.data is None)
         table = _distinct(table, self.n, seed)
         texts = [str(text) for text in table.smiles]
-        made = {name: _variants(name, texts, self.variants, seed) for name in CHANGES}
+        variants = {name: _variants(name, texts, self.variants, seed) for name in CHANGES}
         vectors, predict = _readers(model)
         x, ok = vectors(table)
         spread = np.nan
@@ -101,7 +101,7 @@ class Invariance(Study):
             values = predict(table)[0]
             spread = float(np.nanstd(values, axis=0).mean())
         rows = list[dict[str, Any]]()
-        for name, (of, written) in made.items():
+        for name, (of, written) in variants.items():
             if time.process_time() - started > seconds:
                 notes.append(f"{name} is left out, for want of time")
                 continue
@@ -129,7 +129,7 @@ class Invariance(Study):
             + ("units" if isinstance(model.method, GraphMethod) else "predictions"),
             _sentence(frame, self.how["rate"]),
             frame,
-            *_controls(texts, made["order"], seed, self.how["rate"]),
+            *_controls(texts, variants["order"], seed, self.how["rate"]),
             lambda form: _drawn(frame, form),
             tuple(notes),
         )
@@ -154,9 +154,9 @@ def _variants(name: str, texts: Sequence[str], most: int, seed: int) -> tuple[np
     """Different variants of each molecule, and the molecule of each."""
     rng, of, out = generator(seed, "variants", name), list[int](), list[str]()
     for i, text in enumerate(texts):
-        own = dict.fromkeys(variant(name, text, rng) for _ in range(most))
-        of += [i for each in own if each]
-        out += [each for each in own if each]
+        forms = dict.fromkeys(variant(name, text, rng) for _ in range(most))
+        of += [i for form in forms if form]
+        out += [form for form in forms if form]
     return np.array(of, dtype=np.int64), out
 
 
@@ -168,8 +168,8 @@ def _readers(model: Model) -> tuple[Reader, Reader | None]:
 
     def reads(of: Model) -> Reader:
         def read(table: Table) -> tuple[np.ndarray, np.ndarray]:
-            found = of.predict_table(table).value.astype(np.float64)
-            return found, np.asarray(np.isfinite(found).all(axis=1))
+            value = of.predict_table(table).value.astype(np.float64)
+            return value, np.asarray(np.isfinite(value).all(axis=1))
 
         return read
 
@@ -193,8 +193,8 @@ def _sentence(frame: pd.DataFrame, rate: float) -> str:
     for should, verdict in (("stay", "seen"), ("change", "ignored")):
         bad = known[(known["should"] == should) & known["wrong"]]
         one = "sees what leaves the substance the same" if verdict == "seen" else "is blind to what makes another one"
-        each = [f"{row.change} (firing {row.firing:.3f})" for row in bad.itertuples()]
-        parts += [f"It {one}: {', '.join(each)}."] if each else []
+        changes = [f"{row.change} (firing {row.firing:.3f})" for row in bad.itertuples()]
+        parts += [f"It {one}: {', '.join(changes)}."] if changes else []
     good = ", ".join(known[~known["wrong"].astype(bool)]["change"]) or "none"
     return " ".join([f"Right about {good}.", *parts, f"By chance {rate:.2f} of the units fire."])
 
@@ -214,7 +214,7 @@ def _controls(texts: list[str], order: tuple[np.ndarray, list[str]], seed: int, 
     def prints(some: Sequence[str]) -> np.ndarray:
         return morgan(some, 2, 256, counts=True).x @ plane
 
-    texts = [each.smiles for each in canonical_smiles(texts)]  # one way of writing, whoever wrote the table
+    texts = [molecule.smiles for molecule in canonical_smiles(texts)]  # one way of writing, whoever wrote the table
     seen, same = (judge(f(texts), f(written), of, rate=rate) for f in (characters, prints))
     low, high = seen.firing.mean, same.firing.mean
     return (

@@ -86,7 +86,7 @@ def mine(
     order = generator(seed, "mine").permutation(n)
     cuts = np.cumsum([max(round(share * n), 2) for share in SHARES])
     train, valid, test = (torch.from_numpy(rows) for rows in np.split(order, cuts))
-    a, b = (_scaled(each, order[: cuts[0]]) for each in (x, y))
+    a, b = (_scaled(array, order[: cuts[0]]) for array in (x, y))
     with torch_settings(1, derive(seed, "mine")):
         critic = Critic(a.shape[1], b.shape[1], d_hidden)
         optimiser = torch.optim.Adam(critic.parameters(), RATE)
@@ -220,9 +220,9 @@ def linear_bits(rows: Labelled, seed: int) -> float:
     counts = np.bincount(rows.y[train].astype(int), minlength=n) + 1.0
     if np.count_nonzero(counts > 1) < 2:
         return 0.0
-    made = LogisticRegression(C=0.1, max_iter=300).fit(x[train], rows.y[train].astype(int))
+    model = LogisticRegression(C=0.1, max_iter=300).fit(x[train], rows.y[train].astype(int))
     shares = np.full((len(test), n), 1e-9)
-    shares[:, made.classes_] = made.predict_proba(x[test])
+    shares[:, model.classes_] = model.predict_proba(x[test])
     shares = 0.99 * shares + 0.01 * counts / counts.sum()
     place = np.arange(len(test)), rows.y[test].astype(int)
     return max(float(np.log2(shares[place]).mean() - np.log2((counts / counts.sum())[place[1]]).mean()), 0.0)

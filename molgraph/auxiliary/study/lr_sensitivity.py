@@ -149,22 +149,22 @@ class LearningRateSensitivity(Study):
         if took * (len(names) * self.n + 1) > 0.9 * seconds and self.n > FEWER:
             rates = np.geomspace(self.low, self.high, FEWER)
             notes.append(f"{FEWER} rates of {self.n}, for want of time")
-        found, longest = list[list[list[float]]](), 0.0
-        while len(found) < self.repeats and (not found or time.process_time() + longest < began + 0.9 * seconds):
-            started, rest = time.process_time(), (seed, len(found))
+        grids, longest = list[list[list[float]]](), 0.0
+        while len(grids) < self.repeats and (not grids or time.process_time() + longest < began + 0.9 * seconds):
+            started, rest = time.process_time(), (seed, len(grids))
             every = [[self._error(subject, table, target, name, rate, *rest) for rate in rates] for name in names]
-            found.append(every)
+            grids.append(every)
             longest = max(longest, time.process_time() - started)
-        if len(found) < self.repeats:
-            notes.append(f"{len(found)} of {self.repeats} repeats, for want of time")
+        if len(grids) < self.repeats:
+            notes.append(f"{len(grids)} of {self.repeats} repeats, for want of time")
         again = self._error(subject, table, target, names[0], self._middle(), seed, 0)
-        errors = np.array(found)
+        errors = np.array(grids)
         frame = tabulate(names, rates, errors, self.within, metric)
         bowls = good_rates(bowl(PLAIN, rates), self.within), good_rates(bowl_by_formula(rates), self.within)
         about = subject.data if isinstance(subject.data, str) else "a table"
         return Findings(
             f"Learning rates of {subject.model} on {about}: {len(table):,} rows of {target.name}",
-            tell(frame, rates, self.within, len(found)),
+            tell(frame, rates, self.within, len(grids)),
             frame,
             Control("gradient descent on a bowl", f"{bowls[1].mean():.0%} of the rates are good, by the formula",
                     f"{bowls[0].mean():.0%}", bool((bowls[0] == bowls[1]).all())),

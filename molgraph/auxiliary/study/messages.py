@@ -98,19 +98,19 @@ class Messages(Study):
     def run(self, subject: Subject, *, seed: int = 0, seconds: float = SECONDS) -> Findings:
         """Fit, then replace the messages of each round."""
         started = time.process_time()
-        found = judged(subject, split=self.split, rows=self.rows, epochs=self.epochs, seed=seed)
-        method = found.model.method
+        setup = judged(subject, split=self.split, rows=self.rows, epochs=self.epochs, seed=seed)
+        method = setup.model.method
         encoder = method.ready().network.encoder if isinstance(method, GraphMethod) else None
         if (
             not isinstance(method, GraphMethod)
             or not isinstance(encoder, HasRounds)
-            or found.model.columns_read[0][0] != "molecule"
+            or setup.model.columns_read[0][0] != "molecule"
             or len(method.graph_inputs()) > 1
         ):
-            words = f"{found.model.name} has no rounds of messages of one column that could be replaced"
+            words = f"{setup.model.name} has no rounds of messages of one column that could be replaced"
             raise UnsupportedError(words, hint="name a graph network such as gin, dmpnn, mpnn, graphconv, pna")
-        table = standardise(found.test, found.model.standardiser)
-        metric = get_metric({"binary": "roc_auc", "multiclass": "accuracy"}.get(found.target.kind, "spearman"))
+        table = standardise(setup.test, setup.model.standardiser)
+        metric = get_metric({"binary": "roc_auc", "multiclass": "accuracy"}.get(setup.target.kind, "spearman"))
         y = np.zeros(0) if table.y is None else table.y[:, 0]
         graphs = input_graphs(table, method.graph_inputs())
         batch = collate(graphs[0].store, graph_of_rows(graphs)[:1, 0])
@@ -118,22 +118,22 @@ class Messages(Study):
 
         def answer(layer: int | None, draw: int) -> np.ndarray:
             with messages_replaced(encoder, layer if self.replace else NONE, derive(seed, "draw", draw)):
-                return columns_of(method.predict_graphs(table, graphs), found.target).astype(np.float64)
+                return columns_of(method.predict_graphs(table, graphs), setup.target).astype(np.float64)
 
         whole = answer(NONE, 0)
         known = np.isfinite(whole.reshape(len(whole), -1)).all(axis=1) & np.isfinite(y)
         intact = chance_score(metric, y[known], whole[known])
         if not np.isfinite(intact):
             raise EmptyError("the test rows have one class or one value alone", hint="name a larger table or a split")
-        likely, deviation = found.target.kind in ("binary", "multiclass"), float(whole[known].std()) or 1.0
+        likely, deviation = setup.target.kind in ("binary", "multiclass"), float(whole[known].std()) or 1.0
         probes = self._probes(method, table, y, known, len(layers), seed)
-        notes, rows = [*found.notes], list[tuple[Any, ...]]()
+        notes, rows = [*setup.notes], list[tuple[Any, ...]]()
         for layer in [None, *layers[::-1]]:  # the most telling first
             if rows and time.process_time() - started > 0.9 * seconds:
                 notes.append(f"round {layer + 1 if layer is not None else 0} is left out, for want of time")
                 continue
             p = np.array([answer(layer, draw) for draw in range(self.draws)])[:, known]
-            score = float(np.mean([chance_score(metric, y[known], own) for own in p]))
+            score = float(np.mean([chance_score(metric, y[known], prediction) for prediction in p]))
             change = float(np.abs(p - whole[known]).mean()) / (1.0 if likely else deviation)
             named = ("all", np.nan) if layer is None else (f"round {layer + 1}", probes[layer])
             heard = causal_influence(_shares(p)) if likely else influence_on_numbers(p, deviation)
@@ -141,12 +141,12 @@ class Messages(Study):
         rows.append(("as they are", np.nan, 0.0, 0.0, intact))
         frame = pd.DataFrame(rows[::-1], columns=["messages", "probe", "influence", "change", "score"])
         chance = {"roc_auc": 0.5, "accuracy": float(pd.Series(y[known]).value_counts(normalize=True).max())}
-        title = f"Messages of {found.model.name} on {found.target.name}: {int(known.sum()):,} test molecules"
+        title = f"Messages of {setup.model.name} on {setup.target.name}: {int(known.sum()):,} test molecules"
         return Findings(
             title,
             _sentence(frame, metric.label, chance.get(metric.name, 0.0)),
             frame,
-            *self._controls(found, method, seed),
+            *self._controls(setup, method, seed),
             lambda form: _drawn(frame, metric.label, form),
             tuple(notes),
         )
@@ -190,10 +190,10 @@ class Listener(RoundsEncoder):
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The states of the atoms."""
-        given = self.rounds_of(batch)
-        step, h = given.rounds[0], given.atoms.rows()
-        own, heard = step.previous(h), propagate(step.senders(h), step.relation)
-        return SharedStates(own * heard if self.listens else own, given.readout, given.every_atom)
+        trace = self.rounds_of(batch)
+        step, h = trace.rounds[0], trace.atoms.rows()
+        state, heard = step.previous(h), propagate(step.senders(h), step.relation)
+        return SharedStates(state * heard if self.listens else state, trace.readout, trace.every_atom)
 
 
 def _shares(p: np.ndarray) -> np.ndarray:

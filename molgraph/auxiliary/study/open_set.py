@@ -37,10 +37,10 @@ DRAWN, SEEN, NONE = 1500, 0.9, 0.05  # rows of controls; AUC that counts as an e
 
 def measured(known: Logits, unknown: Logits) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """The scores of known and unknown rows by name; no energy where logits are log-probabilities."""
-    found = {name: (score.score(known), score.score(unknown)) for name, score in SCORES.items()}
-    if np.ptp(np.concatenate(found["energy"])) < 1e-9:
-        del found["energy"]
-    return found
+    scores = {name: (score.score(known), score.score(unknown)) for name, score in SCORES.items()}
+    if np.ptp(np.concatenate(scores["energy"])) < 1e-9:
+        del scores["energy"]
+    return scores
 
 
 def area(known: np.ndarray, unknown: np.ndarray) -> float:
@@ -53,7 +53,7 @@ def control(seed: int) -> tuple[float, float]:
     rng = generator(seed, "control")
     noise = rng.normal(size=(3, DRAWN, 10))
     noise[:2] += 5 * np.eye(10)[rng.integers(0, 10, (2, DRAWN))]
-    known, same, none = (MaxLogit().score([each]) for each in noise)
+    known, same, none = (MaxLogit().score([logits]) for logits in noise)
     return area(known, none), area(known, same)
 
 
@@ -112,7 +112,7 @@ class OpenSet(Study):
     def run(self, subject: Subject, *, seed: int = 0, seconds: float = SECONDS) -> Findings:
         """Hold out, fit and score while there is time."""
         started, notes = time.process_time(), list[str]()
-        found, drawn = classes_of(subject.table(), self.rows, seed)
+        groups, drawn = classes_of(subject.table(), self.rows, seed)
         notes += drawn
         jobs = [(number, self.epochs) for number in range(self.rounds)]
         network = isinstance(fresh(subject, 0), GraphMethod)
@@ -124,7 +124,7 @@ class OpenSet(Study):
             if done and before + longest * epochs / self.epochs > started + 0.9 * seconds:
                 continue
             records += [{"round": number + 1, "epochs": epochs, **row} for row in
-                        self.one(subject, found, epochs, derive(seed, "round", number))]  # fmt: skip
+                        self.one(subject, groups, epochs, derive(seed, "round", number))]  # fmt: skip
             longest, done = max(longest, time.process_time() - before), done + 1
         if done < len(jobs):
             notes.append(f"{done} of {len(jobs)} fits, for want of time")
@@ -132,12 +132,12 @@ class OpenSet(Study):
         seen, same = control(seed)
         about = subject.data if isinstance(subject.data, str) else "a table"
         model = subject.model if isinstance(subject.model, str) else "a model"
-        title = f"Unknown classes of {model} on {about}: {len(found.code):,} molecules of {len(found.names)} classes"
+        title = f"Unknown classes of {model} on {about}: {len(groups.code):,} molecules of {len(groups.names)} classes"
         return Findings(
             title, self.tell(frame), frame,
             Control("unknown logits without a class", f"AUC above {SEEN}", f"{seen:.3f}", seen > SEEN),
             Control("unknown logits with a class", f"AUC 0.5 within {NONE}", f"{same:.3f}", abs(same - 0.5) < NONE),
-            notes=(*notes, f"classes: {found.about}"),
+            notes=(*notes, f"classes: {groups.about}"),
         )  # fmt: skip
 
     def one(self, subject: Subject, found: Classes, epochs: int, seed: int) -> list[dict[str, object]]:

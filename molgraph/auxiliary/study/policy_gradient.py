@@ -97,9 +97,9 @@ class Rewarded:
         """The codes of n texts, and their scores; NaN of what is no molecule."""
         codes = self.policy.draw(n, seed)
         written = canonical_smiles(self.policy.texts(codes))
-        distinct = [*dict.fromkeys(each.smiles for each in written if not each.reason)]
+        distinct = [*dict.fromkeys(molecule.smiles for molecule in written if not molecule.reason)]
         known = dict(zip(distinct, self.oracle.score(distinct).value.tolist(), strict=True)) if distinct else {}
-        score = np.array([np.nan if each.reason else known[each.smiles] for each in written])
+        score = np.array([np.nan if molecule.reason else known[molecule.smiles] for molecule in written])
         self.unit.widen(score)
         return codes, score
 
@@ -177,8 +177,8 @@ class PolicyGradient(Study):
             rows, seen = [], []
             for size in self.sizes:
                 for name in dict.fromkeys((self.estimator, "reinforce(baseline=zero)")):
-                    made = np.stack([scored.gradient(name, c[:size], r[:size]) for c, r in batches])
-                    seen.append(agreement(made, reference))
+                    gradients = np.stack([scored.gradient(name, c[:size], r[:size]) for c, r in batches])
+                    seen.append(agreement(gradients, reference))
                     rows.append({"texts": size, "estimator": name, **seen[-1]._asdict(), "expected": seen[-1].expected})
             size, rng = max(self.sizes), generator(seed, "shuffled")
             mixed = [(c[:size], rng.permutation(r[:size])) for c, r in batches]
@@ -187,7 +187,7 @@ class PolicyGradient(Study):
         best = frame[(frame["estimator"] == self.estimator) & (frame["texts"] == size)].iloc[0]
         enough = best["noise"] * size / best["signal"] if best["signal"] > 0 else np.inf
         exact = [bandit_agreement(n, seed) for n in (10, 100, 1000)]
-        gap = max(abs(found.pairwise - known) for found, known in exact)
+        gap = max(abs(estimate.pairwise - known) for estimate, known in exact)
         words = f"about {enough:,.0f} texts" if np.isfinite(enough) else f"far more than {size:,} texts"
         figures = f"{best['pairwise']:.2f}, and {best['to_reference']:.2f} to that of {self.reference:,} texts"
         none = Control(

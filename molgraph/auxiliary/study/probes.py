@@ -70,22 +70,22 @@ def activations(
     """
     graphs = input_graphs(table, inputs)
     rows, store = graph_of_rows(graphs)[:, 0], graphs[0].store
-    found: dict[str, list[np.ndarray]] = {}
+    pieces: dict[str, list[np.ndarray]] = {}
     for start in range(0, len(rows), BATCH):
         batch = collate(store, rows[start : start + BATCH])
         encoded = encoder.eval()(batch, rows=True)
         features = batch.features("atom").double()
         total = torch.zeros(batch.n_graphs, features.shape[1], dtype=torch.float64)
         parts = {"input": total.index_add_(0, batch.graph_of("atom"), features)}
-        parts |= {f"layer {i}": each for i, each in enumerate(encoded.layers, 1)}
+        parts |= {f"layer {i}": states for i, states in enumerate(encoded.layers, 1)}
         parts["readout"] = h = encoded.graphs
         if head is not None:
             for layer in list(head.layers)[:-1]:
                 h = head.activation(layer(h))
             parts["head"] = h
         for name, part in parts.items():
-            found.setdefault(name, []).append(part.double().numpy())
-    return {name: np.concatenate(parts) for name, parts in found.items()}
+            pieces.setdefault(name, []).append(part.double().numpy())
+    return {name: np.concatenate(parts) for name, parts in pieces.items()}
 
 
 def hidden_layers(method: GraphMethod) -> bool:
@@ -158,16 +158,16 @@ class ProbesStudy(Study):
             layer = left.pop()  # the last first
             values = [self._probe(x, t, seed) for x, t in
                       ((trained[layer], y), (untrained[layer], y), (trained[layer], shuffled))]  # fmt: skip
-            rows += [(layer, name, *own) for name, *own in zip(frame, *values, raw, strict=True)]
-        found = pd.DataFrame(rows[::-1], columns=["layer", "concept", "trained", "untrained", "shuffled", "input"])
+            rows += [(layer, name, *scores) for name, *scores in zip(frame, *values, raw, strict=True)]
+        results = pd.DataFrame(rows[::-1], columns=["layer", "concept", "trained", "untrained", "shuffled", "input"])
         top = next(reversed(trained))  # the head, or the readout
-        last = found[found["layer"] == top].set_index("concept")
+        last = results[results["layer"] == top].set_index("concept")
         change = last["trained"] - last["untrained"]
         up, down, random = change.idxmax(), change.idxmin(), rng.normal(size=(len(y), 1))
         x = trained[top]
         there = float(self._probe(with_concept(x, random[:, 0]), random, seed)[0])
         absent = float(self._probe(x, random, seed)[0])
-        chance = float(found["shuffled"].mean())
+        chance = float(results["shuffled"].mean())
         words = (
             f"Of {len(last)} concepts the {top} holds {int((last['trained'] > 0.5).sum())} (R2 above 0.5), before "
             f"training {int((last['untrained'] > 0.5).sum())}; training raised {up} most "
@@ -177,7 +177,7 @@ class ProbesStudy(Study):
         return Findings(
             f"Probes of {method.model_name}, {len(y):,} molecules",
             words,
-            found,
+            results,
             Control("a random concept appended", f"R2 above {CLEAR}", f"{there:.3f}", there > CLEAR),
             Control("one that is not", f"R2 of {CHANCE} at most", f"{absent:.3f}", absent <= CHANCE),
             notes=(f"no time for {', '.join(left)}: give more seconds",) if left else (),

@@ -38,8 +38,8 @@ def guess_of(prediction: Prediction, target: Target, sd: float) -> Guess:
     p = columns_of(prediction, target)
     if target.kind in ("binary", "multiclass"):
         return Guess(p if p.ndim == 2 else np.column_stack([1 - p, p]))
-    own = prediction.spread
-    return Guess(p, np.full(len(p), sd) if own is None else np.maximum(own[:, 0], 1e-3 * sd))
+    spread = prediction.spread
+    return Guess(p, np.full(len(p), sd) if spread is None else np.maximum(spread[:, 0], 1e-3 * sd))
 
 
 class Fits:
@@ -96,23 +96,23 @@ class Fits:
     def by_last_layer(self, table: Table) -> Guess:
         """The first network with a posterior over the weights of its last layer."""
         first, kind = self.methods[0], self.parts.target.kind
-        h, x = (last_states(first, each) for each in (self.parts.train, table))
+        h, x = (last_states(first, part) for part in (self.parts.train, table))
         center = h.mean(axis=0)
         length = np.sqrt(((h - center) ** 2).sum(axis=1).mean()) + 1e-9
-        h, x = ((each - center) * PRIOR / length for each in (h, x))  # so that outputs have that deviation by the prior
+        h, x = ((part - center) * PRIOR / length for part in (h, x))  # so that outputs have that deviation by the prior
         if kind in ("binary", "multiclass"):
             n = max(len(self.parts.target.columns), 2)
             logits = draw(fit_last_layer(h, self.y, classes=n, seed=self.seed), x, seed=self.seed)
             p = np.exp(logits - logits.max(axis=2, keepdims=True))
-            return mix([Guess(each / each.sum(axis=1, keepdims=True)) for each in p])
+            return mix([Guess(part / part.sum(axis=1, keepdims=True)) for part in p])
         middle, unit = self.y.mean(), self.y.std()
         layer = fit_last_layer(h, (self.y - middle) / unit, noise=self.sd / unit, seed=self.seed)
-        return mix([Guess(middle + unit * each[:, 0], np.full(len(x), self.sd)) for each in draw(layer, x)])
+        return mix([Guess(middle + unit * part[:, 0], np.full(len(x), self.sd)) for part in draw(layer, x)])
 
     def guesses(self) -> tuple[dict[str, Guess], float, list[str]]:
         """What each method says of the test rows, the temperature, and why some are not there."""
         valid, test, notes = self.parts.valid, self.parts.test, list[str]()
-        members = [self.guess(each, test) for each in self.methods]
+        members = [self.guess(method, test) for method in self.methods]
         heat = fit_temperature(np.asarray(valid.y)[:, 0], self.guess(self.methods[0], valid))
         out = {"plain": members[0], "temperature": with_temperature(members[0], heat)}
         for name, make in (("dropout", self.by_dropout), ("last layer", self.by_last_layer)):
@@ -133,8 +133,8 @@ def by_bin(y: np.ndarray, similarity: np.ndarray, guesses: Mapping[str, Guess]) 
         span = f"{similarity[here].min():.2f} to {similarity[here].max():.2f}"
         for method, guess in guesses.items():
             known = here[np.isfinite(guess.value[here].reshape(len(here), -1)).all(axis=1)]
-            found = scores(y[known], guess.take(known))
-            rows.append({"bin": name, "similarity": span, "rows": len(known), "method": method, **found})
+            metrics = scores(y[known], guess.take(known))
+            rows.append({"bin": name, "similarity": span, "rows": len(known), "method": method, **metrics})
     return pd.DataFrame(rows)
 
 
@@ -241,11 +241,11 @@ class ShiftStudy(Study):
 
 def tell(frame: pd.DataFrame) -> str:
     """What is lost from near to far, and what does best there."""
-    found = frame.set_index(["bin", "method"])
+    table = frame.set_index(["bin", "method"])
     gauge, words = ("ece", "calibration error") if "ece" in frame else ("covered", "coverage of the 90% interval")
-    near, far = (found.loc[(name, "plain")] for name in ("near", "far"))
-    best = found.loc["far"]["nll"].idxmin()
-    winner = found.loc[("far", best)]
+    near, far = (table.loc[(name, "plain")] for name in ("near", "far"))
+    best = table.loc["far"]["nll"].idxmin()
+    winner = table.loc[("far", best)]
     return (
         f"From near (similarity {near['similarity']}) to far ({far['similarity']}) the log loss of plain goes from "
         f"{near['nll']:.2f} to {far['nll']:.2f} nats, its {words} from {near[gauge]:.2f} to {far[gauge]:.2f}; best of "

@@ -81,26 +81,26 @@ class Shortcuts(Study):
     def run(self, subject: Subject, *, seed: int = 0, seconds: float = SECONDS) -> Findings:
         """Fit, score, draw each block anew and score again."""
         started = time.process_time()
-        found = judged(subject, split=self.split, rows=self.rows, epochs=self.epochs, seed=seed)
-        if found.target.kind == "multiclass":
+        setup = judged(subject, split=self.split, rows=self.rows, epochs=self.epochs, seed=seed)
+        if setup.target.kind == "multiclass":
             raise UnsupportedError(
-                f"{found.target.name} has several classes", hint="name a target of two, or of numbers"
+                f"{setup.target.name} has several classes", hint="name a target of two, or of numbers"
             )
-        metric = get_metric("roc_auc" if found.target.kind == "binary" else "spearman")
-        chance, predict = 0.5 if metric.name == "roc_auc" else 0.0, _predictor(found.model, found.target)
-        intact = chance_score(metric, *_both(found.test, predict))
+        metric = get_metric("roc_auc" if setup.target.kind == "binary" else "spearman")
+        chance, predict = 0.5 if metric.name == "roc_auc" else 0.0, _predictor(setup.model, setup.target)
+        intact = chance_score(metric, *_both(setup.test, predict))
         if not np.isfinite(intact):
             raise EmptyError("the test rows have one class or one value alone", hint="name a larger table or a split")
-        blocks, drops, notes = ["size", "groups", "core", "elements", *found.test.feature_names], {}, [*found.notes]
+        blocks, drops, notes = ["size", "groups", "core", "elements", *setup.test.feature_names], {}, [*setup.notes]
         for block in blocks:
             if time.process_time() - started > seconds:
                 notes.append(f"{block} is left out, for want of time")
                 continue
-            drops[block] = self._drop(block, predict, found.test, metric, seed)
-        rows = [{"block": "none", "molecules": len(found.test), "intact": intact, "randomised": intact}]
+            drops[block] = self._drop(block, predict, setup.test, metric, seed)
+        rows = [{"block": "none", "molecules": len(setup.test), "intact": intact, "randomised": intact}]
         rows += [_row(block, drop, chance) for block, drop in drops.items()]
         frame = pd.DataFrame(rows)
-        title = f"Shortcuts of {found.model.name} on {found.target.name}: {len(found.test):,} test molecules"
+        title = f"Shortcuts of {setup.model.name} on {setup.target.name}: {len(setup.test):,} test molecules"
         return Findings(
             title,
             _sentence(frame, metric.label, chance),
@@ -111,8 +111,8 @@ class Shortcuts(Study):
         )
 
     def _drop(self, block: str, predict: Predict, table: Table, metric: Metric, seed: int) -> Drop:
-        made = randomised(block if self.randomise else "identity", table, self.draws, derive(seed, "draw"))
-        return measure(predict, table, made, metric, seed)
+        draws = randomised(block if self.randomise else "identity", table, self.draws, derive(seed, "draw"))
+        return measure(predict, table, draws, metric, seed)
 
     def _controls(self, seed: int) -> tuple[Control, Control]:
         """The number of heavy atoms as a score of planted molecules."""

@@ -104,11 +104,11 @@ class SliceStudy(Study):
     def run(self, subject: Subject, *, seed: int = 0, seconds: float = SECONDS) -> Findings:
         """Predict, find slices, and test their names; then the controls."""
         how: dict[str, Any] = {"folds": self.folds, "rows": self.rows, "epochs": self.epochs}
-        found = held_out(subject, **how, seed=seed, seconds=0.6 * seconds)
-        known = describe([str(text) for text in found.table.smiles], seed)
+        predictions = held_out(subject, **how, seed=seed, seconds=0.6 * seconds)
+        known = describe([str(text) for text in predictions.table.smiles], seed)
         group = usual_group(known)
         settings: dict[str, Any] = {"k": self.k, "gamma": self.gamma, "seed": seed}
-        errors = errors_of(found.y, found.p, found.target)
+        errors = errors_of(predictions.y, predictions.p, predictions.target)
         frame = name_slices(known, errors, **settings)
         share, half = float((errors.fault >= 0).mean()), len(known.x) - len(known.x) // 2
         first = name_slices(known, planted(known, known.has[:, group], derive(seed, "group")), **settings).head(1)
@@ -124,7 +124,7 @@ class SliceStudy(Study):
             f"Error slices of {model} {what}: {len(known.x):,} rows, {share:.0%} wrong", tell(known, frame), frame,
             Control(f"errors on all {known.words[group]}", "it is named first", f"{name}, q = {q:.2g}", holds),
             Control("errors by chance", f"names in {ALARMS} of {NULLS} runs at most", f"in {false}", false <= ALARMS),
-            notes=(*found.notes, f"names are tested in {half:,} rows in which they were not found"),
+            notes=(*predictions.notes, f"names are tested in {half:,} rows in which they were not found"),
         )  # fmt: skip
 
 

@@ -163,7 +163,7 @@ class TDVAEStudy(Study):
             state[t] = 0.9 * state[t - 1] + np.sqrt(1 - 0.9**2) * noise[t, :1]
         controls = state + 0.5 * noise[:, 1:], rng.permutation(series)
         frame, done = self.errors(series, seed, seconds / 3)
-        positive, negative = (self.errors(each, seed, seconds / 3)[0] for each in controls)
+        positive, negative = (self.errors(control, seed, seconds / 3)[0] for control in controls)
         last, first, least = frame.iloc[-1], positive["error"].iloc[0], negative["error"].min()
         sentence = f"{self.reach} frames ahead the error of {what} is {last['error']:.2f} standard deviations, beside "
         sentence += f"{last['persistence']:.2f} of persistence and {last['mean']:.2f} of the mean."
@@ -190,7 +190,7 @@ class TDVAEStudy(Study):
             for ahead in range(1, self.reach + 1):
                 draws, truth = model.predict(past, ahead).numpy(), test[:, PAST + ahead - 1]
                 guesses = {"error": draws.mean(axis=0), "persistence": test[:, PAST - 1], "mean": 0 * truth}
-                row = {name: float(np.sqrt(np.mean((each - truth) ** 2))) for name, each in guesses.items()}
+                row = {name: float(np.sqrt(np.mean((guess - truth) ** 2))) for name, guess in guesses.items()}
                 inside = float(np.mean(np.abs((draws < truth).mean(axis=0) - 0.5) <= 0.45))
                 rows.append({"ahead": ahead, **row, "spread": float(draws.std(axis=0).mean()), "in 90%": inside})
         return pd.DataFrame(rows), done
@@ -205,8 +205,8 @@ def series_of(table: Table) -> tuple[np.ndarray, str]:
             raise LabelError("no geometries and no targets without gaps to predict", hint="name them: -t COLUMN")
         return table.y, "the targets"
     first: Geometry = shapes[0]
-    same = all(np.array_equal(first.numbers, each.numbers) for each in shapes)
+    same = all(np.array_equal(first.numbers, shape.numbers) for shape in shapes)
     if not same or not len(atoms := heavy_torsions(first.numbers, first.positions)):
         raise LabelError("the rows are not frames of one molecule with a torsion", hint="such as those of butane, CCCC")
-    angles = torsion_angles(np.stack([each.positions for each in shapes]), atoms)
+    angles = torsion_angles(np.stack([shape.positions for shape in shapes]), atoms)
     return np.concatenate([np.cos(angles), np.sin(angles)], axis=1), "torsion angles"

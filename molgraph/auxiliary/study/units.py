@@ -95,20 +95,20 @@ class Units(Study):
     def run(self, subject: Subject, *, seed: int = 0, seconds: float = SECONDS) -> Findings:
         """Name all units, then take those with a sure name out one by one."""
         end = time.process_time() + 0.9 * seconds
-        found = graph_subject(subject, what="units", most=self.most, least=LEAST, seed=seed)
-        labels = atom_labels(found.mols)
+        sample = graph_subject(subject, what="units", most=self.most, least=LEAST, seed=seed)
+        labels = atom_labels(sample.mols)
         if not labels.names:
             raise EmptyError("no label tells the atoms of these molecules apart", hint="give other molecules")
-        graphs = input_graphs(found.table, found.method.graph_inputs())[0]
+        graphs = input_graphs(sample.table, sample.method.graph_inputs())[0]
         with torch_settings(1, derive(seed, "units")):
-            states = atom_states(found.method.ready().network.encoder, graphs)
+            states = atom_states(sample.method.ready().network.encoder, graphs)
         alive = np.flatnonzero(states.std(axis=0) > 1e-9)
         frame = self.names(states[:, alive], labels, seed)
         frame["unit"] = alive[frame["unit"]]
         frame = frame.sort_values(["p", "score"], ascending=[True, False], kind="stable", ignore_index=True)
         sure = frame[frame["q"] < Q]
         usual = np.median(states, axis=0)
-        frame, notes = self._with_changes(frame, found, labels, usual, len(sure), end)
+        frame, notes = self._with_changes(frame, sample, labels, usual, len(sure), end)
         dead = states.shape[1] - len(alive)
         notes += [f"{dead} units are the same in every atom, and have no name"] * (dead > 0)
         names = sure["name"].value_counts()
@@ -118,7 +118,7 @@ class Units(Study):
             acts = int((frame["matching"] > 2 * frame["others"]).sum())
             words += f"; {acts} of {frame['matching'].notna().sum()} act twice as much on molecules with their label"
         return Findings(
-            f"Units of {found.method.model_name}, {len(found.mols):,} molecules",
+            f"Units of {sample.method.model_name}, {len(sample.mols):,} molecules",
             f"{words}.",
             frame,
             *self._controls(labels, seed),
@@ -150,8 +150,8 @@ class Units(Study):
                 break
             with torch_settings(1), torch.no_grad():
                 change = ablation_change(found.method, table, graphs, {unit: float(usual[unit])})[0]
-            own = has[:, labels.names.index(name)]
-            both[done - 1] = [change[rows].mean() if rows.any() else np.nan for rows in (own, ~own)]
+            mask = has[:, labels.names.index(name)]
+            both[done - 1] = [change[rows].mean() if rows.any() else np.nan for rows in (mask, ~mask)]
         frame.insert(frame.columns.get_loc("smarts"), "matching", both[:, 0])
         frame.insert(frame.columns.get_loc("smarts"), "others", both[:, 1])
         return frame, [f"{done} of {n_sure} named units were taken out, for want of time"] * (done < n_sure)

@@ -71,7 +71,7 @@ def denoise(
     fitted, curve, end = torch.from_numpy(known & ~held), [], time.process_time() + seconds
     with torch_settings(1, derive(seed, "untrained-prior")):
         z, layers = torch.randn(1, len(x), WIDTH), Harmonic(WIDTH, WIDTH, LAYERS, 0.0, anchors, taps)
-        for kernels in (each for each in layers.parameters() if even and each.dim() > 1):
+        for kernels in (weight for weight in layers.parameters() if even and weight.dim() > 1):
             kernels.data.copy_(kernels.data.sum(dim=-1, keepdim=True) / kernels.shape[-1] ** 0.5)
         line = nn.Linear(WIDTH, 1)
         optimiser = torch.optim.Adam([*layers.parameters(), *line.parameters()], RATE)
@@ -142,10 +142,10 @@ class UntrainedPrior(Study):
         plain = denoise(signal, (1.0,), self.taps, even=False, **how)
         sine, noise, white = controls(self.anchors[0], seed)
         first, second = (
-            gain(each, each + noise, denoise(each + noise, self.anchors, self.taps, **how).values)
-            for each in (sine, white)
+            gain(item, item + noise, denoise(item + noise, self.anchors, self.taps, **how).values)
+            for item in (sine, white)
         )
-        periods = " and ".join(f"{each:g}" for each in self.anchors)
+        periods = " and ".join(f"{item:g}" for item in self.anchors)
         return Findings(
             f"{name} along {len(signal):,} places, denoised by an untrained network",
             told(periods, ours.explained, plain.explained),

@@ -47,9 +47,9 @@ def cached_features(
         _read(path, keys, ok, x)
     left = np.flatnonzero(~ok)
     if len(left):
-        made = featuriser.compute([texts[i] for i in first[left]], threads)
-        x[left], ok[left], reasons[left] = made.x, made.ok, made.reasons
-        good = left[made.ok]
+        result = featuriser.compute([texts[i] for i in first[left]], threads)
+        x[left], ok[left], reasons[left] = result.x, result.ok, result.reasons
+        good = left[result.ok]
         if len(good) >= WRITTEN_FROM:
             _write(place, keys[good], x[good])
     return Fingerprints(x[back], ok[back], reasons[back])

@@ -73,12 +73,12 @@ class Features:
     @property
     def n_counts(self) -> int:
         """Number of columns of bits and counts, which come first."""
-        return sum(each.width for each in self.featurisers if each.counts)
+        return sum(featuriser.width for featuriser in self.featurisers if featuriser.counts)
 
     @property
     def width(self) -> int:
         """Number of columns."""
-        return sum(each.width for each in self.featurisers) + len(self.extra)
+        return sum(featuriser.width for featuriser in self.featurisers) + len(self.extra)
 
     def fit(self, table: Table, threads: int, store: str | None = None) -> tuple[Features, Matrix]:
         """These features with the fill values of a training table, and the features of that table.
@@ -88,16 +88,16 @@ class Features:
             threads: threads and processes.
             store: a folder that keeps what is computed, as ``GraphMethod`` has it.
         """
-        own = replace(self, extra=tuple(table.feature_names))
-        if not own.width:
+        features = replace(self, extra=tuple(table.feature_names))
+        if not features.width:
             hint = "name an encoder's file (--descriptors encoder.mgm) or columns (--feature NAME)"
             raise BadValueError("features=vectors leaves no column to learn from", hint=hint)
-        counts, other, rows, status, reason = own._raw(table, threads, store)
+        counts, other, rows, status, reason = features._raw(table, threads, store)
         fill = np.zeros(other.shape[1], dtype=np.float32)
         for j, known in enumerate(np.isfinite(other).T):
             fill[j] = np.median(other[known, j]) if known.any() else 0
-        own = replace(own, fill=fill)
-        return own, Matrix(own._filled(counts, other), rows, status, reason)
+        features = replace(features, fill=fill)
+        return features, Matrix(features._filled(counts, other), rows, status, reason)
 
     def of(self, table: Table, threads: int, store: str | None = None) -> Matrix:
         """Features of ``table``, gaps filled as in training."""
@@ -111,7 +111,7 @@ class Features:
     def names(self) -> tuple[str, ...]:
         """The name of each column: its number in a fingerprint, a descriptor's own, or that of the table's column."""
         known = {"descriptors": DESCRIPTORS.get(self.choice, ()), "rdkit200": DESCRIPTORS.get(self.choice, ())}
-        parts = ((known.get(each.name) or [f"{each.name} {i}" for i in range(each.width)]) for each in self.featurisers)
+        parts = ((known.get(item.name) or [f"{item.name} {i}" for i in range(item.width)]) for item in self.featurisers)
         return (*(name for part in parts for name in part), *self.extra)
 
     def meta(self) -> dict[str, Any]:
@@ -136,19 +136,19 @@ class Features:
     ) -> Features:
         """Rebuild from the values of a model file; raises ``ModelFileError`` where they are not whole."""
         try:
-            own = cls(meta["choice"], int(meta["radius"]), int(meta["n_bits"]), tuple(meta["extra"]), fill)
+            features = cls(meta["choice"], int(meta["radius"]), int(meta["n_bits"]), tuple(meta["extra"]), fill)
             if "encoder" in meta:
-                own = replace(own, encoder=restore_vectors(encoder or {}, meta["encoder"]))
-            known = list(meta["descriptors"]) == own.meta()["descriptors"]
+                features = replace(features, encoder=restore_vectors(encoder or {}, meta["encoder"]))
+            known = list(meta["descriptors"]) == features.meta()["descriptors"]
         except (KeyError, TypeError, ValueError, UsageError) as error:
             words = f"the model's features are not whole: {error}"
             raise DamagedModelError(words, hint="fetch the file again") from error
         if not known:
             raise ModelFileError("the model uses other descriptors than this molgraph", hint="install its version")
-        sane = 8 <= own.n_bits <= 2**20 and own.n_bits % 8 == 0 and 0 <= own.radius <= 16
-        if not sane or fill.shape != (own.width - own.n_counts,) or not np.isfinite(fill).all():
+        sane = 8 <= features.n_bits <= 2**20 and features.n_bits % 8 == 0 and 0 <= features.radius <= 16
+        if not sane or fill.shape != (features.width - features.n_counts,) or not np.isfinite(fill).all():
             raise DamagedModelError("the model's features are not whole", hint="fetch the file again")
-        return own
+        return features
 
     def _raw(
         self, table: Table, threads: int, store: str | None
@@ -156,16 +156,16 @@ class Features:
         """Bits and counts, the other columns with gaps, their rows, and the table's status and reasons."""
         rows, folder = np.flatnonzero(table.ok), None if store is None else store_folder(store)
         parts: list[np.ndarray] = []
-        for each in self.featurisers:
-            texts = list(table.entity(each.entity).values[rows])
-            found = cached_features(each, texts, threads, folder)
-            if not found.ok.all():  # unreadable; or another featuriser takes too long
-                table = table.with_status(rows[~found.ok], UNREADABLE, found.reasons[~found.ok])
-                rows, parts = rows[found.ok], [part[found.ok] for part in parts]
-            parts.append(found.x[found.ok])
+        for featuriser in self.featurisers:
+            texts = list(table.entity(featuriser.entity).values[rows])
+            result = cached_features(featuriser, texts, threads, folder)
+            if not result.ok.all():  # unreadable; or another featuriser takes too long
+                table = table.with_status(rows[~result.ok], UNREADABLE, result.reasons[~result.ok])
+                rows, parts = rows[result.ok], [part[result.ok] for part in parts]
+            parts.append(result.x[result.ok])
         if self.extra:
             parts.append(self._extra(table)[rows].astype(np.float32))
-        n = sum(each.counts for each in self.featurisers)  # those of bits and counts come first
+        n = sum(featuriser.counts for featuriser in self.featurisers)  # those of bits and counts come first
         counts = np.concatenate([np.empty((len(rows), 0), np.float32), *parts[:n]], axis=1)
         other = np.concatenate([np.empty((len(rows), 0), np.float32), *parts[n:]], axis=1)
         return counts, other, rows, table.status, table.reason

@@ -137,8 +137,8 @@ class TabularMethod(Method):
                 rows = np.flatnonzero(use)
                 x = matrix.x if len(rows) == len(matrix.x) else matrix.x[use]
                 place = rows if index is None else index.place[rows]
-                own = limits[use, j] if limits is not None and limited[use, j].any() else None
-                model = self.fit_target(TargetData(target, x, y[use, j], w, place, index, own, bar.advance))
+                bounds = limits[use, j] if limits is not None and limited[use, j].any() else None
+                model = self.fit_target(TargetData(target, x, y[use, j], w, place, index, bounds, bar.advance))
                 check_finite(model.arrays())
                 models.append(model)
                 bar.advance(0 if steps else 1)
@@ -197,8 +197,8 @@ class TabularMethod(Method):
     def from_state(cls, state: State) -> Self:
         """Rebuild a fitted method; raises ``ModelFileError`` where the state is not whole."""
         with refused("the model's description is not whole"):
-            given = state.meta["params"]  # a file of another version may lack one, or have one that is gone
-            params = {name: given[name] for name in cls.param_names() if name in given}
+            stored_params = state.meta["params"]  # a file of another version may lack one, or have one that is gone
+            params = {name: stored_params[name] for name in cls.param_names() if name in stored_params}
             targets = targets_from_json(state.meta["targets"])
             own = state.by_owner()
             fill = np.asarray(state.arrays["fill"])

@@ -89,7 +89,7 @@ def _counts(decided: np.ndarray, sides: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 def _gathered(levels: list[_Level], leaves: Sequence[tuple[np.ndarray, ...]], width: int) -> np.ndarray:
     """Add the leaves' terms up, from the longest paths to the roots."""
-    found = np.zeros(width)
+    totals = np.zeros(width)
     up_x, up_r = np.zeros(0), np.zeros(0)  # sums over the leaves below each path of the level after
     for depth in range(len(leaves) - 1, -1, -1):
         _, value, a, b = leaves[depth]
@@ -100,7 +100,7 @@ def _gathered(levels: list[_Level], leaves: Sequence[tuple[np.ndarray, ...]], wi
         own_r += np.bincount(below.parent, up_r, len(value))
         here = levels[depth]
         ours, theirs = (here.feature >= 0) & here.from_x, (here.feature >= 0) & ~here.from_x
-        found += np.bincount(here.feature[ours], own_x[ours], width)
-        found -= np.bincount(here.feature[theirs], own_r[theirs], width)
+        totals += np.bincount(here.feature[ours], own_x[ours], width)
+        totals -= np.bincount(here.feature[theirs], own_r[theirs], width)
         up_x, up_r = own_x, own_r
-    return found
+    return totals

@@ -43,15 +43,15 @@ def share_scores(
         words = f"{target.name} could not be learned, and has no predictions to explain"
         raise UnsupportedError(words, hint="explain another target: target=NAME")
     if len(matrix.rows) < len(table):
-        words = next(str(each) for each in matrix.reason if each)
+        words = next(str(item) for item in matrix.reason if item)
         raise UnsupportedError(f"a molecule has no features: {words}", hint="leave it out")
-    reference, own = features.reference(), np.array([each - ends[place] for each in columns], dtype=np.int64)
-    shares = [model.shares(row, reference, int(c)) for row, c in zip(matrix.x, own, strict=True)]
+    reference, outputs = features.reference(), np.array([item - ends[place] for item in columns], dtype=np.int64)
+    shares = [model.shares(row, reference, int(c)) for row, c in zip(matrix.x, outputs, strict=True)]
     unit = f"{model.score_name} of {target.name}" if target.kind in ("binary", "multiclass") else target.name
     return FeatureShares(
-        model.scores(matrix.x)[np.arange(len(own)), own],
-        model.scores(reference[None])[0, own],
-        np.array(shares).reshape(len(own), features.width),
+        model.scores(matrix.x)[np.arange(len(outputs)), outputs],
+        model.scores(reference[None])[0, outputs],
+        np.array(shares).reshape(len(outputs), features.width),
         features.radius,
         features.n_bits,
         features.names()[features.n_bits :],

@@ -109,11 +109,11 @@ class StoredTarget:
         """
         if name not in self.arrays:
             raise ValueError(f"the array {name!r} is missing")
-        found = self.arrays[name]
-        fits = found.ndim == len(shape) and all(a in (None, b) for a, b in zip(shape, found.shape, strict=True))
-        if not fits or found.dtype.kind not in "iuf" or not np.isfinite(found).all():
-            raise ValueError(f"the array {name!r} is {found.dtype} of shape {found.shape}")
-        return found
+        values = self.arrays[name]
+        fits = values.ndim == len(shape) and all(a in (None, b) for a, b in zip(shape, values.shape, strict=True))
+        if not fits or values.dtype.kind not in "iuf" or not np.isfinite(values).all():
+            raise ValueError(f"the array {name!r} is {values.dtype} of shape {values.shape}")
+        return values
 
     def rows(self) -> np.ndarray:
         """The array of row numbers in the index, ascending; raises ``ValueError`` where one is not in it."""

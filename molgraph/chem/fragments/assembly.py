@@ -85,16 +85,16 @@ class Assembly:
             label: of the new cluster.
             longest: atoms that two rings may share.
         """
-        own, atoms = self.labels[parent], self.atoms[parent]
-        found = [each for each in matches(own, label, longest) if self._fits(parent, label, each)]
-        if len(found) < 2 or len(own.automorphisms) == 1:
-            return found
+        parent_label, atoms = self.labels[parent], self.atoms[parent]
+        candidates = [match for match in matches(parent_label, label, longest) if self._fits(parent, label, match)]
+        if len(candidates) < 2 or len(parent_label.automorphisms) == 1:
+            return candidates
         fixed = [place for place, atom in enumerate(atoms) if len(self.nodes[atom]) > 1]
-        kept = [moved for moved in own.automorphisms if all(moved[place] == place for place in fixed)]
+        kept = [moved for moved in parent_label.automorphisms if all(moved[place] == place for place in fixed)]
         if len(kept) == 1:
-            return found
+            return candidates
         out: dict[Overlap, Overlap] = {}
-        for overlap in found:
+        for overlap in candidates:
             least = min(_least_child(label, tuple((moved[a], p) for a, p in overlap)) for moved in kept)
             out.setdefault(least, overlap)
         return list(out.values())
@@ -136,10 +136,10 @@ class Assembly:
 
 def assemble(tree: JunctionTree) -> Assembly:
     """Put a tree together by its own labels and overlaps."""
-    made = Assembly(tree.labels[0])
+    assembly = Assembly(tree.labels[0])
     for node in range(1, len(tree)):
-        made.attach(tree.parent[node], tree.labels[node], tree.overlaps[node])
-    return made
+        assembly.attach(tree.parent[node], tree.labels[node], tree.overlaps[node])
+    return assembly
 
 
 @cache
@@ -148,17 +148,17 @@ def matches(parent: ClusterLabel, child: ClusterLabel, longest: int) -> tuple[Ov
 
     One atom of each; a bond of each, or a path of up to ``longest`` atoms, of two rings.
     """
-    found: set[Overlap] = set()
+    overlaps: set[Overlap] = set()
     for a, kind in enumerate(parent.atoms):
-        found |= {_least_child(child, ((a, p),)) for p, other in enumerate(child.atoms) if other == kind}
+        overlaps |= {_least_child(child, ((a, p),)) for p, other in enumerate(child.atoms) if other == kind}
     if parent.is_ring and child.is_ring:
         grown: set[tuple[tuple[int, int], ...]] = {
             ((a, p),) for a, kind in enumerate(parent.atoms) for p, other in enumerate(child.atoms) if other == kind
         }
         for _ in range(1, min(longest, len(parent) - 1, len(child) - 1)):
             grown = {longer for path in grown for longer in _longer(parent, child, path)}
-            found |= {_least_child(child, tuple(sorted(path))) for path in grown}
-    return tuple(sorted(found, key=lambda each: (len(each), each)))
+            overlaps |= {_least_child(child, tuple(sorted(path))) for path in grown}
+    return tuple(sorted(overlaps, key=lambda each: (len(each), each)))
 
 
 def _longer(

@@ -106,13 +106,13 @@ def _canonical_orders(
     while waiting:
         colour = waiting.pop()
         sizes: dict[int, list[int]] = {}
-        for atom, own in enumerate(colour):
-            sizes.setdefault(own, []).append(atom)
-        open_cells = [own for own, cell in sizes.items() if len(cell) > 1]
+        for atom, rank in enumerate(colour):
+            sizes.setdefault(rank, []).append(atom)
+        open_cells = [rank for rank, cell in sizes.items() if len(cell) > 1]
         if open_cells:
             cell = sizes[min(open_cells)]
             for chosen in reversed(cell):  # a colour is the number of atoms before its cell: the chosen one stays first
-                apart = [own + (own == colour[chosen] and k != chosen) for k, own in enumerate(colour)]
+                apart = [rank + (rank == colour[chosen] and k != chosen) for k, rank in enumerate(colour)]
                 waiting.append(refined(apart, near))
             continue
         leaves += 1
@@ -132,8 +132,8 @@ def refined(colour: list[int], near: list[list[tuple[int, int]]]) -> list[int]:
     """Colours refined by those of the neighbours until they tell no more atoms apart."""
     count = len({*colour})
     while count < len(colour):
-        rows = [(own, sorted((order, colour[j]) for order, j in near[k])) for k, own in enumerate(colour)]
-        colour = ranks([(own, *[x for pair in heard for x in pair]) for own, heard in rows])
+        rows = [(rank, sorted((order, colour[j]) for order, j in near[k])) for k, rank in enumerate(colour)]
+        colour = ranks([(rank, *[x for pair in heard for x in pair]) for rank, heard in rows])
         if (now := len({*colour})) == count:
             break
         count = now

@@ -107,11 +107,11 @@ class _Graph:
             if known is not None:
                 whole = self._broken(whole, [rings[k] for k in members], known)
             merged += whole
-        found = [tuple(sorted(ring)) for ring in merged] + bonds
-        if not found:
+        clusters = [tuple(sorted(ring)) for ring in merged] + bonds
+        if not clusters:
             return [(0,)]
         at: list[list[int]] = [[] for _ in self.types]
-        for k, cluster in enumerate(found):
+        for k, cluster in enumerate(clusters):
             for atom in cluster:
                 at[atom].append(k)
         n_rings = len(merged)
@@ -120,7 +120,7 @@ class _Graph:
             for atom, held in enumerate(at)
             if len(held) > 2 and sum(k >= n_rings for k in held) >= 2
         ]  # fmt: skip
-        return found + branching
+        return clusters + branching
 
     def _systems(self, rings: Sequence[set[int]]) -> list[list[int]]:
         """Numbers of the rings that share atoms, directly or through others."""

@@ -89,23 +89,23 @@ def write_stereo(smiles: str, sites: Sequence[Site]) -> str:
 
 def with_stereo(mol: Chem.Mol, sites: Sequence[Site]) -> Chem.Mol:
     """A constitution with the labels of sites put on it; RDKit leaves out those that make no difference."""
-    made = Chem.RWMol(mol)
+    copy = Chem.RWMol(mol)
     rank = _ranks(mol)
     for begin, end, label in sites:
         if label == NONE:
             continue
         if begin == end:
-            atom = made.GetAtomWithIdx(begin)
+            atom = copy.GetAtomWithIdx(begin)
             atom.SetChiralTag(CLOCKWISE)
             if _parity(atom, rank) != label:
                 atom.SetChiralTag(COUNTER)
-        elif (bond := made.GetBondBetweenAtoms(begin, end)) is not None:
-            bond.SetStereoAtoms(_first(made, bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), rank),
-                                _first(made, bond.GetEndAtomIdx(), bond.GetBeginAtomIdx(), rank))  # fmt: skip
+        elif (bond := copy.GetBondBetweenAtoms(begin, end)) is not None:
+            bond.SetStereoAtoms(_first(copy, bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), rank),
+                                _first(copy, bond.GetEndAtomIdx(), bond.GetBeginAtomIdx(), rank))  # fmt: skip
             bond.SetStereo(CIS[0] if label == FIRST else TRANS[0])
-    Chem.SetDoubleBondNeighborDirections(made)
-    Chem.AssignStereochemistry(made, cleanIt=True, force=True)
-    return made.GetMol()
+    Chem.SetDoubleBondNeighborDirections(copy)
+    Chem.AssignStereochemistry(copy, cleanIt=True, force=True)
+    return copy.GetMol()
 
 
 def _ranks(mol: Chem.Mol) -> list[int]:
@@ -137,5 +137,5 @@ def _side(bond: Chem.Bond, rank: list[int]) -> int:
 
 def _first(mol: Chem.Mol, atom: int, away_from: int, rank: list[int]) -> int:
     """The first neighbour of an atom in canonical order, one atom left out."""
-    near = (each.GetIdx() for each in mol.GetAtomWithIdx(atom).GetNeighbors())
+    near = (neighbour.GetIdx() for neighbour in mol.GetAtomWithIdx(atom).GetNeighbors())
     return min((k for k in near if k != away_from), key=rank.__getitem__)

@@ -53,13 +53,13 @@ class Vocabulary:
 
     def trees(self, smiles: Sequence[str], *, workers: int | None = None) -> list[Decomposed]:
         """The junction tree of each SMILES, or the reason why it has none with these labels."""
-        found = _decomposed(smiles, None, workers)
-        outside = [k for k, each in enumerate(found) if self._reason(each)]
+        results = _decomposed(smiles, None, workers)
+        outside = [k for k, result in enumerate(results) if self._reason(result)]
         broken = _decomposed([smiles[k] for k in outside], self.keys, workers)
-        for k, each in zip(outside, broken, strict=True):
-            reason = self._reason(each)
-            found[k] = Decomposed(None, reason) if reason else each
-        return found
+        for k, result in zip(outside, broken, strict=True):
+            reason = self._reason(result)
+            results[k] = Decomposed(None, reason) if reason else result
+        return results
 
     def _reason(self, found: Decomposed) -> str:
         if found.tree is None:
@@ -73,16 +73,16 @@ class Vocabulary:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        labels = [[[list(kind) for kind in each.atoms], [list(bond) for bond in each.bonds]] for each in self.labels]
+        labels = [[[list(kind) for kind in item.atoms], [list(bond) for bond in item.bonds]] for item in self.labels]
         return {"labels": labels, "counts": list(self.counts), "longest": self.longest}
 
     @classmethod
     def from_json(cls, values: Any) -> Vocabulary:
         """From plain values that anybody may have written; what is no vocabulary raises ``ValueError`` or the like."""
-        given = values["labels"]
-        if not 0 < len(given) <= MOST_LABELS:
-            raise ValueError(f"a vocabulary of {len(given):,} clusters")
-        labels = tuple(_label(*each) for each in given)
+        items = values["labels"]
+        if not 0 < len(items) <= MOST_LABELS:
+            raise ValueError(f"a vocabulary of {len(items):,} clusters")
+        labels = tuple(_label(*item) for item in items)
         counts, longest = tuple(int(n) for n in values["counts"]), int(values["longest"])
         if len({*labels}) != len(labels) or len(counts) != len(labels) or not 2 <= longest <= LARGEST:
             raise ValueError("labels that are not distinct, or not a count for each")
@@ -103,18 +103,18 @@ def read_corpus(
     Returns:
         The tree of each molecule, or a reason, and the vocabulary of those trees.
     """
-    found = _decomposed(smiles, None, workers)
+    trees = _decomposed(smiles, None, workers)
     if min_count > 1:
-        counts = _counted(found)
+        counts = _counted(trees)
         common = {label.key for label, n in counts.items() if n >= min_count}
-        rare = [k for k, each in enumerate(found) if each.tree and any(x.key not in common for x in each.tree.labels)]
-        for k, each in zip(rare, _decomposed([smiles[k] for k in rare], common, workers), strict=True):
-            left = [] if each.tree is None else [x for x in each.tree.labels if x.key not in common]
-            found[k] = Decomposed(None, f"a rare cluster: {described(left[0])}") if left else each
-    counts = _counted(found)
+        rare = [k for k, item in enumerate(trees) if item.tree and any(x.key not in common for x in item.tree.labels)]
+        for k, item in zip(rare, _decomposed([smiles[k] for k in rare], common, workers), strict=True):
+            left = [] if item.tree is None else [x for x in item.tree.labels if x.key not in common]
+            trees[k] = Decomposed(None, f"a rare cluster: {described(left[0])}") if left else item
+    counts = _counted(trees)
     labels = sorted(counts, key=lambda label: (-counts[label], label.key))
-    overlaps = [len(overlap) for each in found if each.tree for overlap in each.tree.overlaps]
-    return found, Vocabulary(tuple(labels), tuple(counts[x] for x in labels), max([2, *overlaps]))
+    overlaps = [len(overlap) for item in trees if item.tree for overlap in item.tree.overlaps]
+    return trees, Vocabulary(tuple(labels), tuple(counts[x] for x in labels), max([2, *overlaps]))
 
 
 def described(label: ClusterLabel) -> str:
@@ -147,7 +147,7 @@ def _refused(_: str, reason: str) -> Decomposed:
 
 
 def _counted(found: Iterable[Decomposed]) -> Counter[ClusterLabel]:
-    return Counter(label for each in found if each.tree for label in each.tree.labels)
+    return Counter(label for item in found if item.tree for label in item.tree.labels)
 
 
 def _label(atoms: Sequence[Sequence[int]], bonds: Sequence[Sequence[int]]) -> ClusterLabel:

@@ -99,8 +99,8 @@ def _matching(target: str | Target, names: Sequence[str]) -> list[str | Target]:
     if not isinstance(target, str) or "*" not in target or target in names:
         return [target]
     pattern, _, kind = target.partition(":")
-    found: list[str | Target] = [name + (kind and f":{kind}") for name in names if fnmatchcase(name, pattern)]
-    return found or [target]
+    matches: list[str | Target] = [name + (kind and f":{kind}") for name in names if fnmatchcase(name, pattern)]
+    return matches or [target]
 
 
 def _parse(target: str | Target, names: Sequence[str]) -> TargetColumn:

@@ -37,10 +37,10 @@ class Mask(View):
 
 def hidden(batch: GraphBatch, level: str, rows: Tensor) -> GraphBatch:
     """The batch with a row of zeros, the last one of the table, in place of the features of some rows of a level."""
-    own = batch[level]
-    assert own.table is not None
+    entry = batch[level]
+    assert entry.table is not None
     return batch.with_level(
-        level, code=own.code.index_fill(0, rows, len(own.table)), table=F.pad(own.table, (0, 0, 0, 1))
+        level, code=entry.code.index_fill(0, rows, len(entry.table)), table=F.pad(entry.table, (0, 0, 0, 1))
     )
 
 

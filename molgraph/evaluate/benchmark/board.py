@@ -158,7 +158,7 @@ class Board:
     def _about(self) -> list[str]:
         """The lines above the table: the outcome, rows, notes, and why a method has no rank."""
         head = f"Board {self.name}, {self.split}, {self.metric}: {self.sentence}"
-        unranked = (f"{name} is not ranked: {why}" for name, why in self.ranking.left_out.items())
+        unranked = (f"{name} is not ranked: {reason}" for name, reason in self.ranking.left_out.items())
         return [text for text in (head, *self.side_sentences, str(self.rows), *self.notes, *unranked) if text]
 
     @property
@@ -234,32 +234,32 @@ def make_boards(
         margins = {table.metric or leading[0]: table.margin for table in tables if table.name == dataset}
         margins |= {known.metric: known.margin.value} if known is not None and known.margin is not None else {}
         parts = {str(metric): part for metric, part in here.groupby("metric", sort=False)}
-        found = {metric: fold_scores(part, expected) for metric, part in parts.items()}
-        means = pd.DataFrame({metric: each.folds.mean() for metric, each in found.items()})
+        by_metric = {metric: fold_scores(part, expected) for metric, part in parts.items()}
+        means = pd.DataFrame({metric: result.folds.mean() for metric, result in by_metric.items()})
         cost, failures = _costs(here)
-        for metric, each in found.items():
+        for metric, result in by_metric.items():
             higher = bool(parts[metric]["higher_is_better"].iloc[0])
-            groups = [g for g in (known.target if known is not None else ()) if {*g.names} & {*each.tasks}]
+            groups = [g for g in (known.target if known is not None else ()) if {*g.names} & {*result.tasks}]
             others = ["r2", "spearman", "mae"] if metric in ERRORS and metric in leading else []
             board = Board(
                 dataset,
                 edition,
                 split,
                 metric,
-                rank_methods(each.folds, higher, test_over_train=ratio, margin=margins.get(metric), why=each.why),
-                each,
+                rank_methods(result.folds, higher, test_over_train=ratio, margin=margins.get(metric), why=result.why),
+                result,
                 cost,
                 failures,
                 means[[name for name in others if name in means]],
                 card=known,
                 unit=groups[0].unit if len(groups) == 1 else "",
                 censored=groups[0].censored if len(groups) == 1 else 0.0,
-                reference=next((name for name in references if name in each.folds), ""),
+                reference=next((name for name in references if name in result.folds), ""),
                 against=named or THE_FOREST,
                 quoted=tuple(q for q in quoted if (q.dataset, q.split, q.metric) == (dataset, split, metric)),
                 primary=metric in leading,
                 alone=len(leading) == 1,
-                notes=(*each.notes, *[f"Left out by the recipe: {', '.join(skipped)}."] * bool(skipped)),
+                notes=(*result.notes, *[f"Left out by the recipe: {', '.join(skipped)}."] * bool(skipped)),
                 rows=(rows or {}).get(dataset, RowCount()),
                 sides=sides,
             )
@@ -270,7 +270,7 @@ def make_boards(
 def _leading(scores: pd.DataFrame, asked: Iterable[str]) -> list[str]:
     """One metric for each kind of target of a dataset: the first asked for that judges it, or its own first."""
     metrics = scores.groupby("target", sort=False)["metric"].unique()
-    return list(dict.fromkeys(next((name for name in asked if name in own), str(own[0])) for own in metrics))
+    return list(dict.fromkeys(next((name for name in asked if name in names), str(names[0])) for names in metrics))
 
 
 def _costs(part: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

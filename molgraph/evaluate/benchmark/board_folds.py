@@ -67,20 +67,20 @@ def fold_scores(part: pd.DataFrame, expected: Collection[str]) -> FoldScores:
     means = means.where(there[common].groupby("fold", observed=True).all())
     folds = means.reindex(live.index).where(has).rename_axis(columns=None)
     bad = rows[~rows["good"] | rows["short"]]
-    why = {}
+    reasons = {}
     asked = live if live.any() else ~live
     for method in has.columns[~has[asked].all()]:
         lacking = has.index[asked & ~has[method]]
-        found = bad[(bad["method"] == method) & bad["fold"].isin(lacking)]
-        why[method] = _reason(found.iloc[0]) if len(found) else f"not run in {lacking[0]}"
+        failures = bad[(bad["method"] == method) & bad["fold"].isin(lacking)]
+        reasons[method] = _reason(failures.iloc[0]) if len(failures) else f"not run in {lacking[0]}"
     for method in [name for name in expected if name not in folds]:
-        folds[method], why[method] = np.nan, "not run"
+        folds[method], reasons[method] = np.nan, "not run"
     left_out = {}
     for task in tasks if len(tasks) > 1 else ():
         lost = live & ~common.xs(task, level="target").reindex(live.index, fill_value=True)
         if lost.any():
-            said = bad.loc[(bad["target"] == task) & (bad["note"] != ""), "note"]
-            reason = said.iloc[0] if len(said) else "a method has no score"
+            messages = bad.loc[(bad["target"] == task) & (bad["note"] != ""), "note"]
+            reason = messages.iloc[0] if len(messages) else "a method has no score"
             left_out[task] = f"left out in {lost.sum()} of {live.sum()} folds: {reason}"
     dead = list(live.index[~live])
     if dead:
@@ -88,7 +88,7 @@ def fold_scores(part: pd.DataFrame, expected: Collection[str]) -> FoldScores:
         notes.append(f"No method has a score in {named}: {_reason(bad[bad['fold'] == dead[0]].iloc[0])}.")
     notes += _unpredicted(rows[rows["good"] & rows["method"].map(ranked)], int(ranked.sum()))
     counted = common.groupby("fold", observed=True).sum()
-    return FoldScores(folds, tuple(tasks), counted.to_dict(), left_out, why, tuple(notes))
+    return FoldScores(folds, tuple(tasks), counted.to_dict(), left_out, reasons, tuple(notes))
 
 
 def _rows(part: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -109,8 +109,8 @@ def _rows(part: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     rows["measured"] = np.maximum(rows["measured"].fillna(0) if "measured" in rows else 0, most).astype(int)
     rows["short"] = rows["good"] & (rows["n"] < np.minimum(LEAST_ROWS * most, most - 1))
     few, task = rows[rows["n"] < rows["measured"]], " of {}" if rows["target"].nunique() > 1 else ""
-    said = (f"{r.n:,} of {r.measured:,} measured rows{task.format(r.target)} in {r.fold}" for r in few.itertuples())
-    rows["said"] = pd.Series(said, few.index, dtype=object).reindex(rows.index, fill_value="")
+    remarks = (f"{r.n:,} of {r.measured:,} measured rows{task.format(r.target)} in {r.fold}" for r in few.itertuples())
+    rows["said"] = pd.Series(remarks, few.index, dtype=object).reindex(rows.index, fill_value="")
     return rows, notes
 
 
@@ -126,9 +126,9 @@ def _unpredicted(rows: pd.DataFrame, ranked: int) -> list[str]:
     """How many rows ranked methods left unpredicted where they left most, a sentence for those that left the same."""
     lacking = rows[rows["n"] < rows["measured"]]
     worst = lacking.assign(share=lacking["n"] / lacking["measured"]).sort_values("share", kind="stable")
-    said = worst.drop_duplicates("method").set_index("method")["said"].reindex(rows["method"].unique()).dropna()
+    remarks = worst.drop_duplicates("method").set_index("method")["said"].reindex(rows["method"].unique()).dropna()
     out = []
-    for words, names in said.groupby(said, sort=False).groups.items():
+    for words, names in remarks.groupby(remarks, sort=False).groups.items():
         if len(names) == ranked > 1:
             out.append(f"Every ranked method predicts {words}.")
         else:

@@ -24,20 +24,20 @@ def side_sentences(ranking: Ranking, sides: Mapping[str, Sequence[str]], trivial
         >>> side_sentences(rank_methods(folds, False), {"ligand": ["drug"]}, "mean")
         ['pair used more than the ligand: it is better than drug, which reads the ligand alone.']
     """
-    told, alone = [], {row for rows in sides.values() for row in rows}
+    sentences, alone = [], {row for rows in sides.values() for row in rows}
     for row in (row for row in ranking.ranked if row not in alone and row != trivial):
         for side, rows in sides.items():
-            best = next((each for each in ranking.ranked if each in rows), None)
+            best = next((method for method in ranking.ranked if method in rows), None)
             if best is None:
                 continue
             verdict, which = ranking.verdict(row, best), f"{best}, which reads the {side} alone"
             if verdict == "better" and ranking.verdict(row, trivial) not in ("", "better"):
-                told.append(f"Nothing shows that {row} learned anything: it is not better than {trivial}.")
+                sentences.append(f"Nothing shows that {row} learned anything: it is not better than {trivial}.")
                 break
             if verdict == "better":
-                told.append(f"{row} used more than the {side}: it is better than {which}.")
+                sentences.append(f"{row} used more than the {side}: it is better than {which}.")
             elif verdict:
-                told.append(f"Nothing shows that {row} used more than the {side}: {WORDS[verdict].format(which)}.")
+                sentences.append(f"Nothing shows that {row} used more than the {side}: {WORDS[verdict].format(which)}.")
             else:
-                told.append(f"One fold cannot tell whether {row} used more than the {side}: compare {which}.")
-    return told
+                sentences.append(f"One fold cannot tell whether {row} used more than the {side}: compare {which}.")
+    return sentences

@@ -40,7 +40,7 @@ def bootstrap_errors(records: Records, board: Board) -> pd.DataFrame | None:
     """
     methods = board.ranking.ranked
     problem = records.problems[board.dataset]
-    targets = [each for each in problem.targets if each.name in board.scores.tasks]
+    targets = [item for item in problem.targets if item.name in board.scores.tasks]
     answers: dict[str, list[Predicted]] = {name: [] for name in methods}
     for cell, manifest in records.done:
         if (cell.dataset, cell.split) == (board.dataset, board.split) and cell.method in answers:
@@ -48,21 +48,21 @@ def bootstrap_errors(records: Records, board: Board) -> pd.DataFrame | None:
     if len(methods) < 2:
         return None
     clusters = _clusters(records, board, answers[methods[0]][0].rows)
-    sizes = [int(each.max()) + 1 for each in clusters]
+    sizes = [int(item.max()) + 1 for item in clusters]
     if min(sizes) < LEAST_CLUSTERS:
         return None
     rng, scores = generator(0, "bootstrap of scaffolds"), np.empty((RESAMPLES, len(methods)))
     for i in range(RESAMPLES):
         times = [np.bincount(rng.integers(0, n, n), minlength=n) for n in sizes]
-        counts = np.prod([n[each] for n, each in zip(times, clusters, strict=True)], axis=0)
+        counts = np.prod([n[item] for n, item in zip(times, clusters, strict=True)], axis=0)
         drawn = np.repeat(np.arange(len(counts)), counts)
-        scores[i] = [np.mean([_score(each, drawn, targets, board.metric) for each in answers[m]]) for m in methods]
+        scores[i] = [np.mean([_score(item, drawn, targets, board.metric) for item in answers[m]]) for m in methods]
     apart = scores[:, :, None] - scores[:, None, :]
     errors = np.nanstd(apart, axis=0, ddof=1)
     np.fill_diagonal(errors, np.nanstd(scores, axis=0, ddof=1))
-    found = pd.DataFrame(errors, index=methods, columns=methods)
-    found.attrs["df"] = min(len(each) ** 2 / int((np.bincount(each) ** 2).sum()) for each in clusters) - 1
-    return found
+    frame = pd.DataFrame(errors, index=methods, columns=methods)
+    frame.attrs["df"] = min(len(item) ** 2 / int((np.bincount(item) ** 2).sum()) for item in clusters) - 1
+    return frame
 
 
 def _score(found: Predicted, drawn: np.ndarray, targets: Sequence[Target], metric: str) -> float:
@@ -81,8 +81,8 @@ def _clusters(records: Records, board: Board, rows: np.ndarray) -> list[np.ndarr
         return [np.arange(len(rows))]
     kinds = [entity.kind for entity in table.entities]
     if kinds == ["molecule"]:
-        found = scaffolds(table.smiles[rows].tolist()).values
-        return [pd.factorize(np.array([each or f"row {k}" for k, each in enumerate(found)], dtype=object))[0]]
+        keys = scaffolds(table.smiles[rows].tolist()).values
+        return [pd.factorize(np.array([key or f"row {k}" for k, key in enumerate(keys)], dtype=object))[0]]
     if len(kinds) > 1 and not {*kinds} & {*OF_ARRAYS}:
         return [pd.factorize(entity.values[rows])[0] for entity in table.entities]
     return [np.arange(len(rows))]

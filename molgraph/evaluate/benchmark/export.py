@@ -39,14 +39,14 @@ def export_folds(records: Records) -> list[Path]:
     Raises:
         UnsupportedError: a dataset of graphs or geometries, which no csv file holds.
     """
-    made = []
+    folders = []
     parts = [(name, *part) for name, problem in records.problems.items() for part in problem.split_hash]
     tables = {name: records.table(name) for name in dict.fromkeys(name for name, *_ in parts)}
     for name, table in tables.items():
         if odd := [e.name for e in table.entities if e.kind in OF_ARRAYS]:
             raise UnsupportedError(f"{name} has {odd[0]!r}, which is no text", hint="leave it out of the recipe")
         columns = [e.name for e in table.entities] + [t.name for t in table.row_targets] + [*table.feature_names]
-        if taken := [each for each in columns if each in RESERVED]:
+        if taken := [column for column in columns if column in RESERVED]:
             raise ConflictError(f"{name} has a column {taken[0]!r}, which the files need", hint="give it another name")
     for part in progress.track(parts, label="exporting"):
         table, split = tables[part[0]], Split.load(file_of_split(records.out, *part))
@@ -57,10 +57,10 @@ def export_folds(records: Records) -> list[Path]:
                 write_csv(folder / f"{name}.csv", pd.DataFrame(_columns(table, rows, labelled=True)))
         head = dict(zip(PART, (*part, fold_mark(records, part)), strict=True))
         write_csv(folder / "test.csv", pd.DataFrame(head | _columns(table, split.test, labelled=False)))
-        made.append(folder)
-    for old in {*(records.out / FOLDS).glob("*/*/r*-f*")} - {*made}:  # of another recipe
+        folders.append(folder)
+    for old in {*(records.out / FOLDS).glob("*/*/r*-f*")} - {*folders}:  # of another recipe
         shutil.rmtree(old)
-    return made
+    return folders
 
 
 def fold_mark(records: Records, part: tuple[str, str, int, int]) -> str:
@@ -72,13 +72,13 @@ def fold_mark(records: Records, part: tuple[str, str, int, int]) -> str:
 def _columns(table: Table, rows: np.ndarray, *, labelled: bool) -> dict[str, Any]:
     """Number, id, entities and features of rows, which a method may read, and with ``labelled`` what it learns from."""
     part = table.take(rows)
-    made: dict[str, Any] = {"row": rows, "id": part.ids} | {e.name: e.values for e in part.entities}
+    columns: dict[str, Any] = {"row": rows, "id": part.ids} | {e.name: e.values for e in part.entities}
     if part.features is not None:
-        made |= dict(zip(part.feature_names, part.features.T, strict=True))
+        columns |= dict(zip(part.feature_names, part.features.T, strict=True))
     if labelled and part.y is not None:
-        made |= {target.name: _words(target, y) for target, y in zip(part.row_targets, part.y.T, strict=True)}
-        made |= {} if part.weights is None else {"weight": part.weights}
-    return made
+        columns |= {target.name: _words(target, y) for target, y in zip(part.row_targets, part.y.T, strict=True)}
+        columns |= {} if part.weights is None else {"weight": part.weights}
+    return columns
 
 
 def _words(target: Target, y: np.ndarray) -> Any:

@@ -28,15 +28,15 @@ def freeze(
     recipe: BenchRecipe, out: Path, dataset: str, table: Table, *, write: bool
 ) -> tuple[FrozenSplits, dict[str, str]]:
     """The splits of a dataset by label, repeat and fold, and why others cannot divide it by their label."""
-    found, refused = FrozenSplits(), dict[str, str]()
+    frozen, refused = FrozenSplits(), dict[str, str]()
     for split in recipe.split_of(dataset):
         try:
-            found |= _frozen(recipe, out, dataset, split, table, write=write)
+            frozen |= _frozen(recipe, out, dataset, split, table, write=write)
         except StorageError:  # no fault of the split's: the folder cannot be written
             raise
         except MolgraphError as error:
             refused[split.name] = error.in_one_line
-    return found, refused
+    return frozen, refused
 
 
 def _frozen(
@@ -53,31 +53,31 @@ def _frozen(
     if mark.is_file() and mark.read_bytes() == wanted.encode():
         return {part: Split.load(file) for part, file in files.items()}
     logger.info("splitting %s: %s", dataset, split.name)
-    made = dict(zip(files, _draw(split, table, settings), strict=True))
+    splits = dict(zip(files, _draw(split, table, settings), strict=True))
     if write:
         mark.parent.mkdir(parents=True, exist_ok=True)
         if mark.is_file():
             mark.unlink()
             for old in mark.parent.glob("r[0-9]*-f[0-9]*.json"):
                 old.unlink()
-        for part, one in made.items():
+        for part, one in splits.items():
             one.save(files[part])
         write_whole(mark, wanted)  # last: it says that all are there
-    return made
+    return splits
 
 
 def _draw(split: BenchSplit, table: Table, settings: Mapping[str, Any]) -> list[Split]:
     if split.folds is not None:
         return [*repeated_kfold(table, split.repeats, split.folds, split.splitter, split.seeds[0], **settings)]
     how = {"fractions": split.fractions, "quiet": True, **settings}
-    made = [split_table(table, split.splitter, seed=seed, **how) for seed in split.seeds]
-    n = made[0].params.get("folds")
+    splits = [split_table(table, split.splitter, seed=seed, **how) for seed in split.seeds]
+    n = splits[0].params.get("folds")
     if n is not None and settings.get("fold") is None:
         raise DataError(
             f"its column holds the folds 0 to {n - 1}, and one split tests one of them",
             hint=f"say folds = {n} in the [[split]], or which one is tested: params = {{ fold = 0 }}",
         )
-    return made
+    return splits
 
 
 def _settings(recipe: BenchRecipe, dataset: str, split: BenchSplit, table: Table) -> tuple[dict[str, Any], str]:
@@ -88,9 +88,9 @@ def _settings(recipe: BenchRecipe, dataset: str, split: BenchSplit, table: Table
     settings = dict(split.params)
     if "column" in get("split", split.splitter).params:
         name = settings.get("column")
-        own = next((t for t in recipe.table if t.name == dataset), None)
-        if own is not None and isinstance(name, str) and name:
-            settings["column"] = None if name == own.split_column else _column_of(own, table, name)
+        entry = next((t for t in recipe.table if t.name == dataset), None)
+        if entry is not None and isinstance(name, str) and name:
+            settings["column"] = None if name == entry.split_column else _column_of(entry, table, name)
         values = "\n".join(map(repr, column_values(table, settings.get("column")).tolist()))
         return settings, hashlib.sha256(values.encode("utf-8", "surrogatepass")).hexdigest()
     paths, digest = [Path(settings[key]) for key in ("path", *PARTS) if isinstance(settings.get(key), str)], b""

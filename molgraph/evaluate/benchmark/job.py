@@ -55,11 +55,11 @@ class Job:
 
     def make(self, params: Mapping[str, Any], seed: int) -> Any:
         """The method or generator with these parameters, and the run's settings (seed, threads, store) that it has."""
-        made = make_method(self.method, self.factory, params)
+        method = make_method(self.method, self.factory, params)
         run = {"seed": seed, "threads": self.run.threads, "store": self.store}
-        known = made.param_names()
-        made.set_params(**{k: v for k, v in run.items() if k in known and k not in params and v is not None})
-        return made
+        known = method.param_names()
+        method.set_params(**{k: v for k, v in run.items() if k in known and k not in params and v is not None})
+        return method
 
     def side_in(self, table: Table) -> Side | None:
         """The side of a whole table's pairs that the method is given; None where it is given all, or named columns."""
@@ -120,9 +120,9 @@ def make_generator(name: str, **params: Any) -> Generator:
     """A registered generator with these parameters, which are checked."""
     cls = get("generator", name)
     check_params(cls, params, owner=name)
-    made: Generator = cls(**params)
-    made.check_params()
-    return made
+    generator: Generator = cls(**params)
+    generator.check_params()
+    return generator
 
 
 @cache

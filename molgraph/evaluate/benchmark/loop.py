@@ -151,7 +151,7 @@ class Loop:
 
     @property
     def _time_left(self) -> str:
-        seconds = seconds_left(self._rest, self.seconds, {name: each.rows for name, each in self.problems.items()})
+        seconds = seconds_left(self._rest, self.seconds, {name: task.rows for name, task in self.problems.items()})
         return f", about {in_words(seconds / self.engine.slots)}" if seconds else ""
 
 

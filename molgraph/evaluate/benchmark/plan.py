@@ -160,13 +160,13 @@ def check_recipe(
                 raise UnknownNameError(words, hint=nearest(name, near))
     resolved, needs = {}, {}
     for method in recipe.method:
-        made = make_method(method, factory, method.params)
-        if method.search is not None and not made.space():
+        model = make_method(method, factory, method.params)
+        if method.search is not None and not model.space():
             raise UnsupportedError(f"{method.name} has no parameters to search", hint="leave its search out")
-        plain = json.dumps(made.resolved_params(), default=lambda value: type(value).__qualname__)
-        parts = [part for each in made.with_members for part in each.code_parts()]
+        plain = json.dumps(model.resolved_params(), default=lambda value: type(value).__qualname__)
+        parts = [part for member in model.with_members for part in member.code_parts()]
         resolved[method.row] = {**json.loads(plain), "code": code_hash(parts)}
-        needs[method.row] = (*made.needs, *(["optuna"] if method.search else []))
+        needs[method.row] = (*model.needs, *(["optuna"] if method.search else []))
     return resolved, needs
 
 
@@ -181,22 +181,22 @@ def prepare(
     if write and not plan.table_file(out).exists():
         plan.table_file(out).parent.mkdir(parents=True, exist_ok=True)
         write_table(table, plan.table_file(out))
-    made, refused = freeze(recipe, out, name, table, write=write)
-    if refused and not made:
+    splits, refused = freeze(recipe, out, name, table, write=write)
+    if refused and not splits:
         return DatasetPlan(name, refused="; ".join(dict.fromkeys(refused.values())))  # one reason of several, once
     params = {method.row: resolved.get(method.row, {}) for method in recipe.method if name not in method.skip}
     drawn = recipe.generation if recipe.generates else None
     cells = []
-    for part, split in made.items():
+    for part, split in splits.items():
         methods = [method for method in recipe.method if not method.skips(name, part[0])]
         for method, seed in product(methods, recipe.seeds_of(recipe.of_split(part[0]))):
             key = cell_key(plan.data_hash, split.hash, method, seed, params[method.row], generation=drawn)
             cells.append(Cell(name, *part, method.row, seed, key))
     return replace(
         plan,
-        split_hash={part: split.hash for part, split in made.items()},
+        split_hash={part: split.hash for part, split in splits.items()},
         cells=tuple(cells),
-        left_out=unused_rows(table, made.values()),
+        left_out=unused_rows(table, splits.values()),
         refused_splits=refused,
         resolved=params,
     )
@@ -211,7 +211,7 @@ def _open(recipe: BenchRecipe, name: str, table: Table | None) -> tuple[DatasetP
         digest, edition = content_hash(table), OWN
         leading = next((t.metric for t in recipe.table if t.name == name), "")
     if recipe.generates:
-        if [each.kind for each in table.entities] != ["molecule"]:
+        if [entity.kind for entity in table.entities] != ["molecule"]:
             raise AmbiguousColumnError(f"{name} has no single column of molecules", hint="generators learn from one")
         return DatasetPlan(name, edition, digest, len(table)), table
     if table.packed:
@@ -228,12 +228,12 @@ def metrics_of(
     recipe: BenchRecipe, targets: Sequence[Target], leading: str, *, pairs: bool = False
 ) -> dict[str, tuple[str, ...]]:
     """Metrics of each target: the recipe's that fit it, else the card's and those of its kind."""
-    found = {}
+    metrics = {}
     for target in targets:
         usual = [leading] * bool(leading) + [m.name for m in default_metrics(target.kind, pairs)]
         names = list(recipe.metrics) or usual
         fitting = tuple(n for n in dict.fromkeys(names) if target.kind in get_metric(n).kinds)
         if not fitting:
             raise UnsupportedError(f"none of {', '.join(names)} can judge {target.name}, which is {target.kind}")
-        found[target.name] = fitting
-    return found
+        metrics[target.name] = fitting
+    return metrics

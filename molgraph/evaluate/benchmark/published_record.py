@@ -48,8 +48,8 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
     packed = scores.merge(done, on=_CELL, how="left", validate="many_to_one")
     leading: dict[str, list[str]] = {}
     for board in report.boards:
-        found = leading.setdefault(board.dataset, [])
-        found += [board.metric] if board.primary and board.metric not in found else []
+        names = leading.setdefault(board.dataset, [])
+        names += [board.metric] if board.primary and board.metric not in names else []
     single = [(b.place, b.errors) for b in report.boards if b.errors is not None]
     about = {
         "format": FORMAT,
@@ -61,7 +61,7 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
         "ceilings": [[*b.place, c.value, c.sd, c.source] for b in report.boards for c in b.ceilings],
         "errors": [[*place, [*e.index], e.to_numpy().tolist(), e.attrs["df"]] for place, e in single],
         **{name: getattr(report, name) for name in _PLAIN},
-        "refused_splits": [[*place, why] for place, why in report.refused_splits.items()],
+        "refused_splits": [[*place, reason] for place, reason in report.refused_splits.items()],
     }
     texts = {RECIPE: records.recipe.to_toml().encode(), ABOUT: (json.dumps(about, indent=1) + "\n").encode()}
     for name, content in (texts | {PACKED: gzip.compress(csv_text(packed).encode(), mtime=0)}).items():
@@ -88,19 +88,19 @@ def read_record(folder: str | Path) -> BenchReport:
         ceilings = [((dataset, split, metric), Ceiling(*rest)) for dataset, split, metric, *rest in about["ceilings"]]
         errors = {}
         for dataset, split, metric, methods, values, *df in about.get("errors", []):  # later than leading, and df still
-            errors[dataset, split, metric] = found = pd.DataFrame(values, methods, methods)
-            found.attrs["df"] = df[0] if df else np.inf
+            errors[dataset, split, metric] = frame = pd.DataFrame(values, methods, methods)
+            frame.attrs["df"] = df[0] if df else np.inf
         known = {key: about[key] for key in _PLAIN}
         leading, scores = dict(about["leading"]), read_scores(folder / PACKED)
         counts = about.get("rows", {}).items()  # later than leading
         rows = {dataset: RowCount(n, why, *more) for dataset, (n, why, *more) in counts}
-        entered = {dataset: dict(told) for dataset, told in about.get("entered", {}).items()}
+        entered = {dataset: dict(entries) for dataset, entries in about.get("entered", {}).items()}
         known["refused_splits"] = {(dataset, split): why for dataset, split, why in about.get("refused_splits", [])}
     except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as why:
         raise FormatError(f"{folder} is no record of a benchmark: {why}", hint="was it written by molgraph?") from why
     boards = [
         replace(
-            b, ceilings=tuple(each for place, each in ceilings if place == b.place), entered=entered.get(b.dataset, {})
+            b, ceilings=tuple(item for place, item in ceilings if place == b.place), entered=entered.get(b.dataset, {})
         ).tested_by(errors.get(b.place))
         for b in make_boards(scores, recipe, primary=leading, rows=rows)
     ]

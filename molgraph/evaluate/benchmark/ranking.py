@@ -62,8 +62,8 @@ class Ranking:
 
     @cached_property
     def _verdicts(self) -> dict[tuple[str, str], str]:
-        told = {(str(a), str(b)): str(v) for a, b, v in self.pairs[["a", "b", "verdict"]].itertuples(index=False)}
-        return {(b, a): "worse" if v == "better" else v for (a, b), v in told.items()} | told
+        verdicts = {(str(a), str(b)): str(v) for a, b, v in self.pairs[["a", "b", "verdict"]].itertuples(index=False)}
+        return {(b, a): "worse" if v == "better" else v for (a, b), v in verdicts.items()} | verdicts
 
 
 def rank_methods(

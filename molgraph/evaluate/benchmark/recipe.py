@@ -237,8 +237,8 @@ class BenchRecipe(Section):
         """Each ``[[generator]]`` as a method of that kind."""
         if not isinstance(values, Mapping) or "generator" not in values:
             return values
-        made = [{**each, "kind": "generator"} for each in values["generator"]]
-        return {k: v for k, v in values.items() if k != "generator"} | {"method": [*values.get("method", ()), *made]}
+        entries = [{**entry, "kind": "generator"} for entry in values["generator"]]
+        return {k: v for k, v in values.items() if k != "generator"} | {"method": [*values.get("method", ()), *entries]}
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:

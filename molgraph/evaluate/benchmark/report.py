@@ -69,9 +69,9 @@ def write_bench_report(
         report = gather(records, scores, slices)
         if record is not None:
             write_record(records, scores, report, record)
-    for path, made in ((out, report_page), (markdown, leaderboard)):
+    for path, renderer in ((out, report_page), (markdown, leaderboard)):
         if path is not None:
-            write_whole(path, made(report))
+            write_whole(path, renderer(report))
     return report
 
 
@@ -131,22 +131,22 @@ def breakable(name: str) -> Markup:
 
 def heat(board: Board, methods: Sequence[str]) -> list[tuple[str, str, str, str]]:
     """A board's cells in the overview: text, colour, what is said on hovering, and the mean score."""
-    frame, found = report_rows.board_rows(board), []
+    frame, cells = report_rows.board_rows(board), []
     lost = board.failures.drop_duplicates("method").set_index("method")["status"]
     for name in methods:
         row = frame.loc[name] if name in frame.index else None
         if row is None:
-            found.append((NONE, "none", "not on this board", ""))
+            cells.append((NONE, "none", "not on this board", ""))
         elif row["note"]:
-            found.append((lost.get(name, NONE), "none lost" if name in lost else "none", row["note"], ""))
+            cells.append((lost.get(name, NONE), "none lost" if name in lost else "none", row["note"], ""))
         elif not board.leaders:
-            found.append((NONE, "untested", board.sentence, row["score"]))
+            cells.append((NONE, "untested", board.sentence, row["score"]))
         else:
             third = int(min(3 * (row["rank"] - 1) // len(board.ranking.ranked), 2))
             tone = "first" if row["leads"] else ("high", "middle", "low")[third]
             says = f"{name}: {report_rows.metric_label(board.metric)} {row['score']}"
-            found.append((row["place"], tone, says, row["score"]))
-    return found
+            cells.append((row["place"], tone, says, row["score"]))
+    return cells
 
 
 def section(report: BenchReport, boards: Sequence[Board], colour: Mapping[str, str]) -> dict[str, Any]:
@@ -172,16 +172,16 @@ def _worst(board: Board, slices: Slices | None) -> tuple[str, list[dict[str, Any
     names = [m for m in board.methods if slices is not None and m in slices.p][:3]
     if slices is None or slices.smiles is None or slices.ids is None or not names or not board.ranking.ranked:
         return "", []
-    found = []
+    examples = []
     for row, j, _ in slices.worst(names[0]):
         target, y = slices.targets[j], slices.y[row, j]
         plain = f"{y:g}" if target.kind == "binary" else number(y)
         lines = [("measured", target.classes[int(y)] if target.kind == "multiclass" else plain)]
-        said = {"binary": "P(1), {}", "multiclass": "P(that), {}"}.get(target.kind, "{}")
-        lines += [(said.format(m), number(slices.p[m][row, j])) for m in names if np.isfinite(slices.p[m][row, j])]
+        template = {"binary": "P(1), {}", "multiclass": "P(that), {}"}.get(target.kind, "{}")
+        lines += [(template.format(m), number(slices.p[m][row, j])) for m in names if np.isfinite(slices.p[m][row, j])]
         if slices.distance is not None and np.isfinite(slices.distance[row]):
             lines.append(("distance to train", number(slices.distance[row])))
         picture = Markup(draw_molecule(str(slices.smiles[row]), width=200, height=140))
         label = f"id {slices.ids[row]}" + (f", {target.name}" if len(slices.targets) > 1 else "")
-        found.append({"picture": picture, "id": label, "lines": lines})
-    return names[0], found
+        examples.append({"picture": picture, "id": label, "lines": lines})
+    return names[0], examples

@@ -61,24 +61,24 @@ class BenchReport:
     @property
     def methods(self) -> list[str]:
         """All methods, in the order of the first summary."""
-        named = [str(name) for each in self.overall for name in each.table.index]
+        named = [str(name) for ranking in self.overall for name in ranking.table.index]
         return list(dict.fromkeys([*named, *(name for board in self.boards for name in board.methods)]))
 
     def sections(self) -> list[list[Board]]:
         """Each primary board, followed by those of other metrics for its targets."""
-        found = [[board] for board in self.boards if board.primary]
+        sections = [[board] for board in self.boards if board.primary]
         for board in self.boards:
             if not board.primary:
-                peers = [each for each in found if (each[0].name, each[0].split) == (board.name, board.split)]
+                peers = [each for each in sections if (each[0].name, each[0].split) == (board.name, board.split)]
                 max(peers, key=lambda each: len({*board.scores.tasks} & {*each[0].scores.tasks})).append(board)
-        return found
+        return sections
 
     @property
     def refusals(self) -> list[str]:
         """What was refused, a sentence each."""
-        whole = [f"{name} was refused: {why}" for name, why in self.refused.items()]
+        whole = [f"{name} was refused: {reason}" for name, reason in self.refused.items()]
         parts = self.refused_splits.items()
-        return whole + [f"{name} was refused under the split {split}: {why}" for (name, split), why in parts]
+        return whole + [f"{name} was refused under the split {split}: {reason}" for (name, split), reason in parts]
 
     @property
     def commands(self) -> list[str]:
@@ -105,10 +105,10 @@ def gather(records: Records, scores: pd.DataFrame, slices: bool) -> BenchReport:
     pairs = list(dict.fromkeys((board.dataset, board.split) for board in boards)) if slices else []
     whole, written, prints = [], dict[str, np.ndarray](), dict[str, Fingerprints]()
     sliced = ((p, slice_records(records, problems[p[0]], p[1], prints)) for p in progress.track(pairs, label="slices"))
-    found = {p: each for p, each in sliced if each is not None}
+    slice_map = {p: part for p, part in sliced if part is not None}
     for b in progress.track(boards, label="bootstrap"):
-        ceilings = _ceilings(b, found.get((b.dataset, b.split)), prints, written)
-        entered, positions = (told(records, b.dataset, b.split) for told in (entered_rows, positions_of))
+        ceilings = _ceilings(b, slice_map.get((b.dataset, b.split)), prints, written)
+        entered, positions = (reader(records, b.dataset, b.split) for reader in (entered_rows, positions_of))
         b = replace(b, ceilings=ceilings, entered=entered, positions=positions)
         single = b.primary and b.ranking.n_folds == 1 and not recipe.generates
         whole.append(b.tested_by(bootstrap_errors(records, b)) if single else b)
@@ -116,7 +116,7 @@ def gather(records: Records, scores: pd.DataFrame, slices: bool) -> BenchReport:
     return BenchReport(
         recipe.title or recipe.name,
         tuple(whole),
-        slices=found,
+        slices=slice_map,
         recipe=recipe,
         facts=facts_of(records),
         done=len(records.done),
@@ -134,20 +134,20 @@ def facts_of(records: Records) -> dict[str, str]:
     if days := sorted(str(m["made"])[:10] for m in manifests if m.get("made")):
         out["computed"] = " to ".join(dict.fromkeys((days[0], days[-1])))
     versions = pd.DataFrame([dict(m.get("versions") or {}) for m in manifests])
-    for name, each in versions.items():
-        out[f"version of {name}"] = ", ".join(each.dropna().astype(str).unique())
+    for name, value in versions.items():
+        out[f"version of {name}"] = ", ".join(value.dropna().astype(str).unique())
     machines = ([(k, v) for k, v in (m.get("machine") or {}).items() if v] for m in manifests)
     texts = (", ".join(f"{v} cores" if k == "cores" else str(v) for k, v in machine) for machine in machines)
     out["machine"] = "; ".join(filter(None, dict.fromkeys(texts)))
     commits = [c[:12] + c[40:] for m in manifests if (c := str(m.get("commit") or ""))]  # and "-dirty", where it is
-    out["commit"] = ", ".join(f"{n} cells at {each}" for each, n in Counter(commits).items())
+    out["commit"] = ", ".join(f"{n} cells at {value}" for value, n in Counter(commits).items())
     budgets, budget = {str(m["budget"]) for m in manifests if m.get("budget")}, recipe.budget
     out["budget of a cell"] = f"{budget.seconds:g} s, {budget.memory_gb:g} GB" + "; mixed" * (len(budgets) > 1)
     cpu = sum(float(m["cpu_seconds"]) for m in manifests if m.get("cpu_seconds"))
     out["CPU time of all cells"] = f"{cpu / 3600:.1f} h" if cpu >= 3600 else f"{cpu / 60:.1f} min"
     trials = {m.row: f"; {m.search.trials} trials of a search" for m in recipe.method if m.search is not None}
-    for row, each in {row: e for problem in records.problems.values() for row, e in problem.resolved.items()}.items():
-        out[f"settings of {row}"] = settings_in_words(each) + trials.get(row, "")
+    for row, value in {row: e for problem in records.problems.values() for row, e in problem.resolved.items()}.items():
+        out[f"settings of {row}"] = settings_in_words(value) + trials.get(row, "")
     return out | {f"data hash of {name}": problem.data_hash for name, problem in records.problems.items()}
 
 
@@ -159,14 +159,14 @@ def settings_in_words(params: Mapping[str, Any]) -> str:
         >>> settings_in_words({"store": None, "n": 2, "members": [member | {"seed": 1}, member | {"seed": 2}]})
         'n 2, members depth 3, gin norm batch'
     """
-    words, given = [], {*(params.get("params") or ())}
+    words, param_names = [], {*(params.get("params") or ())}
     for name, value in params.items():
         if name == "defaults" and isinstance(value, Mapping):  # as far as nothing else was given
-            value = {p: {k: v for k, v in d.items() if not {k, f"{p}.{k}"} & given} for p, d in value.items()}
+            value = {p: {k: v for k, v in d.items() if not {k, f"{p}.{k}"} & param_names} for p, d in value.items()}
         parts = [value] if isinstance(value, Mapping) else value
         if parts and isinstance(parts, list) and all(isinstance(part, Mapping) for part in parts):
-            told = dict.fromkeys(filter(None, map(settings_in_words, parts)))
-            words += [each if name in ("defaults", "params") else f"{name} {each}" for each in told]
+            phrases = dict.fromkeys(filter(None, map(settings_in_words, parts)))
+            words += [phrase if name in ("defaults", "params") else f"{name} {phrase}" for phrase in phrases]
         elif value is not None and value != "" and name not in (*RUN_ONLY, "code", "seed"):
             words.append(f"{name} {value}")
     return ", ".join(words)
@@ -174,23 +174,23 @@ def settings_in_words(params: Mapping[str, Any]) -> str:
 
 def entered_rows(records: Records, dataset: str, split: str) -> dict[str, str]:
     """How the rows of a board that others submitted came about, in their words, by method; the badge comes first."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    by_method: dict[str, list[Mapping[str, Any]]] = {}
     for cell, manifest in records.done:
         if (cell.dataset, cell.split) == (dataset, split) and manifest.get("external") is not None:
-            found.setdefault(cell.method, []).append(manifest)
-    told = {}
-    for method, manifests in found.items():
+            by_method.setdefault(cell.method, []).append(manifest)
+    notes = {}
+    for method, manifests in by_method.items():
         about = manifests[0]["external"]
         words = [*manifests[0]["notes"], *(f"{key} {about[key]}" for key in CARD if about.get(key))]
         if about.get("seen"):
-            seen, tested = np.sum([each["external"]["seen"] for each in manifests], axis=0)
+            seen, tested = np.sum([entry["external"]["seen"] for entry in manifests], axis=0)
             words.append(f"{seen:,} of {tested:,} test molecules are in the pretraining data, salts and stereo aside")
         elif about.get("pretraining"):
             words.append("no test molecules were looked for in it")
         gone = [key for key in CARD if not about.get(key) and key not in ("paper", "seconds")]
         words += [f"not told: {', '.join(gone)}"] * bool(gone)
-        told[method] = "; ".join(words)
-    return told
+        notes[method] = "; ".join(words)
+    return notes
 
 
 def positions_of(records: Records, dataset: str, split: str) -> dict[str, str]:
@@ -224,5 +224,5 @@ def _ceilings(
         sd, df = replicate_sd(written[board.dataset][rows], y)
         if df >= LEAST_REPLICATES:
             noise.append((sd, f"replicates in the set ({df} degrees of freedom)"))
-    made = [Ceiling(noise_ceiling(y, sd, board.metric, rows=len(y) // folds), sd, source) for sd, source in noise]
-    return tuple(c for c in made if np.isfinite(c.value))
+    ceilings = [Ceiling(noise_ceiling(y, sd, board.metric, rows=len(y) // folds), sd, source) for sd, source in noise]
+    return tuple(c for c in ceilings if np.isfinite(c.value))

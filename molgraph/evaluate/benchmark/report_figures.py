@@ -50,8 +50,8 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key:
         if slices.binary:
             curves = {m: reliability(slices.y, slices.p[m]) for m in names}
             figures["calibration"] = (calibration, curves, colour)
-    made = ((make(*values, key=f"{key}-{name}"), (CAPTIONS | one)[name]) for name, (make, *values) in figures.items())
-    return [(svg, caption) for svg, caption in made if svg]
+    plots = ((make(*values, key=f"{key}-{name}"), (CAPTIONS | one)[name]) for name, (make, *values) in figures.items())
+    return [(svg, caption) for svg, caption in plots if svg]
 
 
 @drawn
@@ -69,8 +69,8 @@ def boxes(folds: pd.DataFrame, colour: Mapping[str, str], label: str, lines: Map
         meanprops=point | {"marker": "D", "markerfacecolor": INK, "zorder": 5},
     )  # fmt: skip
     rng = np.random.default_rng(0)
-    for i, (name, each) in enumerate(zip(folds.columns, values, strict=True)):
-        axis.plot(each, i + rng.uniform(-0.22, 0.22, len(each)), "o", color=colour[str(name)], **point)
+    for i, (name, scores) in enumerate(zip(folds.columns, values, strict=True)):
+        axis.plot(scores, i + rng.uniform(-0.22, 0.22, len(scores)), "o", color=colour[str(name)], **point)
     for x in lines.values():
         axis.axvline(x, **DASHED)
     ends, box = axis.get_xlim(), {"facecolor": CARD, "edgecolor": "none", "pad": 1}

@@ -23,7 +23,7 @@ def leaderboard(report: BenchReport) -> str:
     failed = ", ".join(f"{n} {status}" for status, n in report.failed.items()) or "none failed"
     cells = f"{report.done:,} of {report.wanted:,} cells ({failed})"
     lines += [f"{cells}; a cell has {facts.get('budget of a cell', '')}.", ""]
-    lines += [line for said in report.refusals for line in (text(said) + ".", "")]
+    lines += [line for sentence in report.refusals for line in (text(sentence) + ".", "")]
     lines += [
         "Methods stand by their mean. A method is better than another where they differ significantly on the same",
         "folds, and by more than the margin that matters in practice, where the dataset's card names one; equivalent",
@@ -64,10 +64,10 @@ def _summary(overall: Overall) -> list[str]:
     frame, columns, against = overall.table, {}, next(iter(overall.boards.values())).against
     if frame["percent"].notna().any():
         percents = frame[["percent", "percent_low", "percent_high"]].to_numpy()
-        texts = [number(each) + (f" ({span(low, high)})" if low < high else "") for each, low, high in percents]
+        texts = [number(value) + (f" ({span(low, high)})" if low < high else "") for value, low, high in percents]
         columns[f"% of {text(against)}'s error"] = texts
     if places := frame["mean_place"].notna().any():
-        columns["mean place"] = [number(each) for each in frame["mean_place"]]
+        columns["mean place"] = [number(value) for value in frame["mean_place"]]
     loses = f"loses to {text(against)}"
     held = any(board.reference for board in overall.boards.values())
     for head, name in (("first (shared)", "first"), ("first alone", "alone"), *[(loses, "loses")] * held):
@@ -76,9 +76,9 @@ def _summary(overall: Overall) -> list[str]:
         leaders, there = overall.boards[title].leaders, ranks.map("{:.0f}".format).where(np.isfinite(ranks), NONE)
         columns[text(title)] = [f"**{r}**" if name in leaders else r for name, r in there.items()]
     rows = [[text(method), *cells] for method, *cells in zip(frame.index, *columns.values(), strict=True)]
-    said = f"Mean place: by mean score among methods that each of the {overall.over} ranks."
+    caption = f"Mean place: by mean score among methods that each of the {overall.over} ranks."
     lines = table(["method", *columns], rows, right=range(1, len(columns) + 1))
-    return [*lines, *(["", said] if places else []), ""]
+    return [*lines, *(["", caption] if places else []), ""]
 
 
 def board_lines(board: Board) -> list[str]:

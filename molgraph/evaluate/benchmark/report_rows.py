@@ -65,7 +65,7 @@ def board_rows(board: Board) -> pd.DataFrame:
     """
     frame, digits = board.to_frame(), decimals(board)
     half = (frame["high"] - frame["low"]) / 2
-    rooms = [f" ± {scored(each, digits)}" if np.isfinite(each) else "" for each in half]
+    rooms = [f" ± {scored(width, digits)}" if np.isfinite(width) else "" for width in half]
     frame["place"] = [f"{rank:.0f}" if np.isfinite(rank) and board.leaders else NONE for rank in frame["rank"]]
     frame["score"] = [scored(mean, digits) + room for mean, room in zip(frame["mean"], rooms, strict=True)]
     frame["step"] = frame["to_best"].map(signed)
@@ -80,19 +80,19 @@ def board_rows(board: Board) -> pd.DataFrame:
 
 def badge(board: Board, method: str) -> str:
     """``reproduced`` or ``self-reported`` of a row that was submitted, and whether it is too good; else empty."""
-    told, mean = board.entered.get(method, "").partition(";")[0].partition(":")[0], board.ranking.table["mean"]
+    label, mean = board.entered.get(method, "").partition(";")[0].partition(":")[0], board.ranking.table["mean"]
     error = 1 - mean if board.ranking.higher_is_better else mean
-    doubt = told and error[method] < SUSPICIOUS * error.drop([*board.entered, TRIVIAL], errors="ignore").min()
-    return told + ", suspicious: less than half the error of any method that was run here" * bool(doubt)
+    doubt = label and error[method] < SUSPICIOUS * error.drop([*board.entered, TRIVIAL], errors="ignore").min()
+    return label + ", suspicious: less than half the error of any method that was run here" * bool(doubt)
 
 
 def beside_texts(board: Board) -> pd.DataFrame:
     """The metrics that stand beside a leading error, as text under their labels; of logarithms its fold error too."""
     frame = board.to_frame()
-    made = {metric_label(name): frame[name].map(lambda v: scored(v, 2)) for name in board.beside if name != "mae"}
+    columns = {metric_label(name): frame[name].map(lambda v: scored(v, 2)) for name in board.beside if name != "mae"}
     if "fold_error" in frame:
-        made["fold error"] = frame["fold_error"].map(number)
-    return pd.DataFrame(made, index=frame.index)
+        columns["fold error"] = frame["fold_error"].map(number)
+    return pd.DataFrame(columns, index=frame.index)
 
 
 def error_label(board: Board) -> str:
@@ -108,30 +108,30 @@ def error_label(board: Board) -> str:
 
 def sentences(board: Board) -> list[str]:
     """What a reader of a board's table should know: resolution, margin, noise, tasks, the test, notes."""
-    found, tasks, margin = [resolution(board)], board.scores.tasks, board.ranking.margin
+    lines, tasks, margin = [resolution(board)], board.scores.tasks, board.ranking.margin
     if margin is not None and board.tested:
         known = board.card.margin if board.card is not None else None
         reason = known.reason if known is not None else "so the recipe says"
-        found.append(f"Differences below {number(margin)} do not matter in practice: {reason}.")
+        lines.append(f"Differences below {number(margin)} do not matter in practice: {reason}.")
         if board.ranking.half_width > 2 * margin:
-            found.append("The intervals are wider than twice that: methods that differ so much may stay undecided.")
+            lines.append("The intervals are wider than twice that: methods that differ so much may stay undecided.")
     if board.ceilings:
         best = "highest" if board.ranking.higher_is_better else "lowest"
         parts = "; or ".join(f"{number(c.value)} (noise {number(c.sd)}: {c.source})" for c in board.ceilings)
-        found.append(f"Noise ceiling, the {best} {metric_label(board.metric)} that the labels allow: {parts}.")
+        lines.append(f"Noise ceiling, the {best} {metric_label(board.metric)} that the labels allow: {parts}.")
     if board.censored:
         share = f"{board.censored:.0%} of the values stand at a limit of the assay"
-        found.append(f"{share}, so that errors there are no full errors.")
+        lines.append(f"{share}, so that errors there are no full errors.")
     if len(tasks) > 1:
         counts = sorted({*board.scores.counted.values()})
         some = f"{counts[0]}{f' to {counts[-1]}' if len(counts) > 1 else ''}"
         text = f"Mean over {some} of {len(tasks)} tasks."
         if board.metric in ERRORS:
             text += " They are averaged in their own units, so that tasks of large numbers weigh most."
-        found.append(text + "".join(f" {name}: {why}." for name, why in board.scores.left_out.items()))
+        lines.append(text + "".join(f" {name}: {cause}." for name, cause in board.scores.left_out.items()))
     entered = [f"{name} was entered by its predictions: {words}" for name, words in board.entered.items()]
     atoms = [f"Positions of atoms that {name} reads: {words}." for name, words in board.positions.items()]
-    texts = (*board.side_sentences, *found, how_tested(board), *board.notes, *atoms, *entered)
+    texts = (*board.side_sentences, *lines, how_tested(board), *board.notes, *atoms, *entered)
     return [text for text in texts if text]
 
 
@@ -169,13 +169,13 @@ def resolution(board: Board) -> str:
     ranking = board.ranking
     if not ranking.tested:
         return ""
-    found, pairs = ranking.pairs["verdict"].value_counts(), len(ranking.pairs)
+    tally, pairs = ranking.pairs["verdict"].value_counts(), len(ranking.pairs)
     if pairs == 1:
-        said = {"better": "One method is better", "equivalent": "The two methods are equivalent"}
-        text, wide = said.get(found.index[0], "The two methods are not told apart"), "the interval is"
+        phrases = {"better": "One method is better", "equivalent": "The two methods are equivalent"}
+        text, wide = phrases.get(tally.index[0], "The two methods are not told apart"), "the interval is"
     else:
-        counts = [f"{found[word]} {word}" for word in ("equivalent", "undecided") if word in found]
-        text = f"Of {pairs} pairs of methods one is better in {found.get('better', 0)}"
+        counts = [f"{tally[word]} {word}" for word in ("equivalent", "undecided") if word in tally]
+        text = f"Of {pairs} pairs of methods one is better in {tally.get('better', 0)}"
         text += f" ({', '.join(counts)})" * bool(counts)
         wide = "half of the intervals are narrower than"
     return f"{text}; {wide} ± {number(ranking.half_width)}."

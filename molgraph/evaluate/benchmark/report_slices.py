@@ -41,7 +41,7 @@ class Slices:
     def of(self, targets: Collection[str]) -> Slices:
         """The same for those targets alone."""
         kept = [j for j, target in enumerate(self.targets) if target.name in targets]
-        p = {name: each[:, kept] for name, each in self.p.items()}
+        p = {name: values[:, kept] for name, values in self.p.items()}
         return replace(self, targets=tuple(self.targets[j] for j in kept), y=self.y[:, kept], p=p)
 
     @property
@@ -81,9 +81,9 @@ class Slices:
         at = np.where(np.isfinite(distance), np.digitize(distance, EDGES[1:-1]), np.nan)
         for method in methods:
             error = pd.DataFrame(self.errors(method) ** (2 if self.binary else 1), at).stack().groupby(level=0)
-            found = error.agg(["count", "mean"]).reindex(bins)
-            n = np.maximum(n, found["count"].fillna(0).astype(int))
-            out[method] = found["mean"].where(found["count"] >= LEAST_ROWS).to_numpy()
+            stats = error.agg(["count", "mean"]).reindex(bins)
+            n = np.maximum(n, stats["count"].fillna(0).astype(int))
+            out[method] = stats["mean"].where(stats["count"] >= LEAST_ROWS).to_numpy()
         return n.to_numpy(), out
 
     def worst(self, method: str, n: int = 8) -> list[tuple[int, int, float]]:
@@ -105,10 +105,10 @@ def slice_records(records: Records, problem: DatasetPlan, split: str, prints: di
             continue
         if cell.seed != min(c.seed for c in problem.cells if (c.split, c.method) == (split, cell.method)):
             continue
-        found, own = records.predictions(cell), p.setdefault(cell.method, np.full_like(y, np.nan))
+        prediction, values = records.predictions(cell), p.setdefault(cell.method, np.full_like(y, np.nan))
         for j, target in enumerate(problem.targets):
-            y[found.rows, j] = found.y[target.name]
-            own[found.rows, j] = _column(target, found)
+            y[prediction.rows, j] = prediction.y[target.name]
+            values[prediction.rows, j] = _column(target, prediction)
     if not p:
         return None
     table = handed_table(records, problem.dataset)

@@ -56,11 +56,11 @@ class BenchmarkResult:
         leading = scores.groupby(["dataset", "split", "target"], sort=False)["metric"].transform("first")
         rows = scores[scores["metric"] == leading]
         name = rows["dataset"] + " " + rows["split"] + " " + rows["metric"].replace("", "(refused)")
-        each = rows.assign(board=name).groupby(["board", "method"], sort=False)["value"].agg(["mean", "count"])
-        whole = each["count"] == each.groupby("board", sort=False)["count"].transform("max")
-        found = each["mean"].where(whole).unstack("method")
-        wanted = [m.row for m in self.ran.recipe.method if m.row in found.columns]
-        return found.loc[name.unique(), wanted].rename_axis(index=None, columns=None)
+        stats = rows.assign(board=name).groupby(["board", "method"], sort=False)["value"].agg(["mean", "count"])
+        whole = stats["count"] == stats.groupby("board", sort=False)["count"].transform("max")
+        means = stats["mean"].where(whole).unstack("method")
+        wanted = [m.row for m in self.ran.recipe.method if m.row in means.columns]
+        return means.loc[name.unique(), wanted].rename_axis(index=None, columns=None)
 
     @cached_property
     def boards(self) -> list[Board]:

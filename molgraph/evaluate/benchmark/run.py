@@ -52,7 +52,7 @@ class Ran(Planned):
     @property
     def unused(self) -> tuple[str, ...]:
         """Rows of the datasets that no method is given, and why, a line each."""
-        return tuple(f"{name}: {each.row_count}" for name, each in self.problems.items() if each.left_out)
+        return tuple(f"{name}: {problem.row_count}" for name, problem in self.problems.items() if problem.left_out)
 
 
 def run_benchmark(
@@ -96,8 +96,8 @@ def run_benchmark(
         with ExitStack() as opened:
             if not dry_run and isinstance(engine, str):
                 ahead, slots = [*imports, *recipe.run.imports], jobs or recipe.run.jobs
-                made = LocalEngine(ahead, slots) if here else RayEngine(ahead, slots, recipe.run.threads)
-                engine = opened.enter_context(closing(made))
+                backend = LocalEngine(ahead, slots) if here else RayEngine(ahead, slots, recipe.run.threads)
+                engine = opened.enter_context(closing(backend))
             problems, wanted = {}, only.get("dataset", recipe.datasets)
             for name in progress.track([n for n in recipe.datasets if n in wanted], label="reading and splitting"):
                 asked = (recipe, out, name, tables.get(name), resolved)
@@ -171,11 +171,11 @@ def _check_installed(needs: Mapping[str, Sequence[str]]) -> None:
     """Refuse, before the first cell, a run whose cells would be refused one by one for want of a library."""
     lacks = {row: gone for row, libraries in needs.items() if (gone := missing(libraries))}
     if lacks:
-        told = ", ".join(f"{row} needs {' and '.join(gone)}" for row, gone in lacks.items())
+        details = ", ".join(f"{row} needs {' and '.join(gone)}" for row, gone in lacks.items())
         others = ",".join(row for row in needs if row not in lacks)
         without = f"\nor leave them out: --only method={others}" if others else ""
         install = how_to_install(name for gone in lacks.values() for name in gone)
-        raise NotInstalledError(f"not installed here: {told}", hint=install + without)
+        raise NotInstalledError(f"not installed here: {details}", hint=install + without)
 
 
 def _stale(out: Path, problems: Mapping[str, DatasetPlan]) -> int:

@@ -75,8 +75,8 @@ class Records(Planned):
     @cached_property
     def done(self) -> tuple[Record, ...]:
         """Cells that were computed, failures too, in the plan's order."""
-        found = ((cell, read_manifest(self.out, cell)) for cell in self.cells)
-        return tuple(Record(cell, manifest) for cell, manifest in found if manifest is not None)
+        pairs = ((cell, read_manifest(self.out, cell)) for cell in self.cells)
+        return tuple(Record(cell, manifest) for cell, manifest in pairs if manifest is not None)
 
     @property
     def wanted(self) -> int:
@@ -146,8 +146,8 @@ def read_records(out: str | Path) -> Records:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise FormatError(f"{path} is damaged: {error}", hint="delete it and submit again") from error
         for cell in cells:
-            problem, told = problems.get(cell.dataset), read_manifest(out, cell) or {}
-            stands = (told.get("data_hash"), told.get("split_hash"))  # else it is of data, or of folds, of before
+            problem, meta = problems.get(cell.dataset), read_manifest(out, cell) or {}
+            stands = (meta.get("data_hash"), meta.get("split_hash"))  # else it is of data, or of folds, of before
             if problem is not None and stands == (problem.data_hash, problem.split_hash.get(cell.part)):
                 problems[cell.dataset] = replace(problem, cells=(*problem.cells, cell))
         lacks = tuple(name for name in recipe.datasets if name not in {cell.dataset for cell in cells})
@@ -172,7 +172,7 @@ def open_folder(out: Path, recipe: BenchRecipe, source: Path | None = None, *, w
             hint="name a folder that is new or empty, or that of an earlier run",
         )
     named = [split.params.get(key) for split in recipe.split for key in ("path", *PARTS)]
-    for read in [source, *(table.path for table in recipe.table), *(each for each in named if isinstance(each, str))]:
+    for read in [source, *(table.path for table in recipe.table), *(file for file in named if isinstance(file, str))]:
         if read is not None and lies_in(out, read) and not (read is source and _renamed(read) == text):
             raise ConflictError(
                 f"{read} is read, and lies where the run writes", hint="name another folder, or move that file first"

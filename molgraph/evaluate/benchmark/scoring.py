@@ -54,8 +54,8 @@ def read_scores(path: Path) -> pd.DataFrame:
     """A frame of scores from its csv or csv.gz, numbers to the last digit and texts as they were."""
     exact = {"value": lambda text: float(text or "nan")}  # whatever pandas' own reader does
     words = dict.fromkeys(_WORDS, str)
-    found = pd.read_csv(path, dtype=words, keep_default_na=False, na_values=[""], converters=exact)
-    return found.assign(**{name: found[name].fillna("") for name in _WORDS})
+    frame = pd.read_csv(path, dtype=words, keep_default_na=False, na_values=[""], converters=exact)
+    return frame.assign(**{name: frame[name].fillna("") for name in _WORDS})
 
 
 def score_cell(record: Record, records: Records) -> Iterator[tuple]:
@@ -87,8 +87,8 @@ def _refused(records: Records) -> Iterator[tuple]:
     for name, problem in records.problems.items():
         known = (name, problem.edition, problem.data_hash) if not problem.refused else (name, "", "")
         for split in records.recipe.split_of(name):
-            why = problem.refused or problem.refused_splits.get(split.name, "")
-            for method in records.recipe.method if why else ():
+            reason = problem.refused or problem.refused_splits.get(split.name, "")
+            for method in records.recipe.method if reason else ():
                 if not method.skips(name, split.name):
                     head = (*known, split.name, "", 0, 0, 0, method.row, "", "")
-                    yield (*head, math.nan, 0, 0, "", "refused", why, math.nan, math.nan, math.nan, False)
+                    yield (*head, math.nan, 0, 0, "", "refused", reason, math.nan, math.nan, math.nan, False)

@@ -20,20 +20,20 @@ def search(job: Job, train: Table, outer: Split) -> dict[str, Any]:
     Only training rows come in. They are split again as ``outer`` divided the table; each trial learns from one part and
     is judged on the other, by the metric that leads each target, averaged over the targets.
     """
-    settings, own = job.method.search, job.method.params
+    settings, params = job.method.search, job.method.params
     assert settings is not None
-    space = {k: v for k, v in job.make(own, job.seed).space().items() if k not in own}
+    space = {k: v for k, v in job.make(params, job.seed).space().items() if k not in params}
     if not space:
         return {"chosen": {}, "search": {"trials": []}, "notes": [f"{job.method.name} has nothing to search"]}
     seed = derive(settings.seed, "inner") % 2**32
     inner = inner_splits(train, outer, seed, share=settings.fraction, folds=settings.folds)
     parts = [(train.take(split.train), train.take(split.test)) for split in inner]
-    metrics = {name: get_metric(each[0]) for name, each in job.metrics.items()}
+    metrics = {name: get_metric(names[0]) for name, names in job.metrics.items()}
 
     def measure(chosen: Mapping[str, Any]) -> Iterator[float]:
         for k, (learned, judged) in enumerate(parts):
             seed = derive(job.seed, "search", k) % 2**32
-            method = job.make({**own, **settings.params, **chosen}, seed)
+            method = job.make({**params, **settings.params, **chosen}, seed)
             job.fit(method, learned, None, outer, seed)
             yield judge(judged, method.predict(job.hidden(judged)), metrics)
 
@@ -43,5 +43,5 @@ def search(job: Job, train: Table, outer: Split) -> dict[str, Any]:
     notes = [] if best else ["no trial of the search had a score: the defaults are used"]
     described = {"split": inner[0].splitter, "metrics": {name: m.name for name, m in metrics.items()}}
     rows = [{key: value for key, value in trial.to_json().items() if key != "folds"} for trial in trials]
-    found = {**described, "rows": len(train), "trials": rows}
-    return {"chosen": dict(best.params) if best else {}, "search": found, "notes": notes}
+    record = {**described, "rows": len(train), "trials": rows}
+    return {"chosen": dict(best.params) if best else {}, "search": record, "notes": notes}

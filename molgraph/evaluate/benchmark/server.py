@@ -68,25 +68,25 @@ def serve(line: Connection) -> NoReturn:
     with contextlib.suppress(EOFError, OSError):  # the runner is gone
         line.send((-1, n_threads))
         while True:
-            ready = wait([line, *(each.line for each in running.values())], TICK if running else None)
+            ready = wait([line, *(child.line for child in running.values())], TICK if running else None)
             if line in ready:
                 number, job = line.recv()
-                inherited = [line, *(each.line for each in running.values())]
+                inherited = [line, *(child.line for child in running.values())]
                 try:
                     running[number] = _start(job, inherited, forks and n_threads == 1 and job.on_cpu)
                 except OSError as error:
                     status = "disk" if disk_full(error) else "crashed"
                     line.send((number, Outcome(status, f"its process did not start: {error.strerror}")))
-            for number, each in list(running.items()):
-                outcome = _look(each)
+            for number, child in list(running.items()):
+                outcome = _look(child)
                 if outcome is not None:
                     del running[number]
                     end_orphans({other.pid for other in running.values()})
                     line.send((number, outcome))
-    for each in running.values():
+    for child in running.values():
         for kill in (os.killpg, os.kill):  # a group of its own it may not have made yet
             with contextlib.suppress(OSError):
-                kill(each.pid, signal.SIGKILL)
+                kill(child.pid, signal.SIGKILL)
     end_orphans(set())
     os._exit(0)  # the runner waits for it, and what was imported takes its time to end
 
@@ -100,14 +100,14 @@ def _start(job: Job, inherited: list[Connection], fork: bool) -> _Running:
         if pid == 0:
             _become(job, theirs, log, server, inherited)
         theirs.close()
-        made = _Running(job, pid, ours)
+        child = _Running(job, pid, ours)
     else:
         env = dict(os.environ) | dict.fromkeys(THREADS, str(job.run.threads))
         worker = start_worker(_fresh, stdout=log, stderr=log, env=env)
         worker.line.send((job, os.getpid()))
-        made = _Running(job, worker.process.pid, worker.line, worker.process)
+        child = _Running(job, worker.process.pid, worker.line, worker.process)
     os.close(log)
-    return made
+    return child
 
 
 def _become(job: Job, line: Connection, log: int, server: int, inherited: list[Connection]) -> NoReturn:
@@ -117,8 +117,8 @@ def _become(job: Job, line: Connection, log: int, server: int, inherited: list[C
         die_with(server)
         adopt_orphans()
         os.setsid()
-        for each in inherited:
-            each.close()
+        for connection in inherited:
+            connection.close()
         nothing = os.open(os.devnull, os.O_RDONLY)
         for target, source in ((0, nothing), (1, log), (2, log)):
             os.dup2(source, target)
@@ -139,24 +139,24 @@ def _fresh(line: Connection) -> None:
 def _look(each: _Running) -> Outcome | None:
     """How a cell ended: by its own word where it sent one, else by its budget, signal or exit code."""
     ended, code, usage = os.wait4(each.pid, os.WNOHANG)
-    found: dict[str, Any] = {}
+    message: dict[str, Any] = {}
     over = bool(ended)
     try:
-        while not found and each.line.poll():
-            found = json.loads(each.line.recv_bytes())
-            if "began" in found:  # the imports of a fresh process do not count
-                each.began, each.ahead, found = found["began"], 0.0, {}
+        while not message and each.line.poll():
+            message = json.loads(each.line.recv_bytes())
+            if "began" in message:  # the imports of a fresh process do not count
+                each.began, each.ahead, message = message["began"], 0.0, {}
     except (EOFError, OSError):
         over = True
     each.peak_mb = max(each.peak_mb, memory_mb(each.pid))
     seconds, budget = time.monotonic() - each.began, each.job.budget
-    status, reason = found.get("status", ""), found.get("reason", "")
-    if not found and seconds > budget.seconds + each.ahead:
+    status, reason = message.get("status", ""), message.get("reason", "")
+    if not message and seconds > budget.seconds + each.ahead:
         status, reason = "timeout", f"ran longer than its budget of {budget.seconds:g} s"
-    elif not found and each.peak_mb > budget.memory_gb * 1024:
+    elif not message and each.peak_mb > budget.memory_gb * 1024:
         held = f"held {each.peak_mb / 1024:.1f} GB of memory"
         status, reason = "memory", f"{held}, more than its budget of {budget.memory_gb:g} GB"
-    elif not found and (Path(each.job.folder) / LOG).stat().st_size > MOST_PRINTED:
+    elif not message and (Path(each.job.folder) / LOG).stat().st_size > MOST_PRINTED:
         status, reason = "crashed", f"it printed more than {MOST_PRINTED / 1e6:g} MB"
     if not (over or status):
         return None
@@ -173,7 +173,7 @@ def _look(each: _Running) -> Outcome | None:
         last = [line.strip()[:300] for line in end_of(log).split("\n") if line.strip()][-1:]
         status, reason = "crashed", "; ".join([_ending(os.waitstatus_to_exitcode(code)), *last])
     peak = max(each.peak_mb, usage.ru_maxrss / _MAXRSS)
-    return Outcome(status, reason, found, seconds, usage.ru_utime + usage.ru_stime, peak)
+    return Outcome(status, reason, message, seconds, usage.ru_utime + usage.ru_stime, peak)
 
 
 def _ending(code: int) -> str:

@@ -38,7 +38,7 @@ def write_site(reports: Sequence[BenchReport], out: Path) -> list[Path]:
             raise ConflictError(f"two benchmarks are called {name!r}", hint="give one recipe another name")
     pages = {page_of(report.recipe_name, "board"): report for report in reports}
     boards = [(b, _rows(page, report, b)) for page, report in pages.items() for b in report.boards if b.primary]
-    rows = pd.concat([each for _, each in boards])
+    rows = pd.concat([frame for _, frame in boards])
     held = rows["reference"]
     held = rows.assign(beats=held == "better", loses=held == "worse", judged=held != "").groupby("method")
     sums = dict.fromkeys(("first", "beats", "loses", "judged"), "sum")
@@ -49,11 +49,11 @@ def write_site(reports: Sequence[BenchReport], out: Path) -> list[Path]:
     texts = {INDEX: render("bench_index.html.jinja", boards=boards, methods=methods, summary=summary, **common)}
     for page, report in pages.items():
         texts[page] = report_page(report, home=INDEX)
-    for name, own in rows.groupby("method", sort=False):
+    for name, group in rows.groupby("method", sort=False):
         settings = [(r.title, words) for r in reports if (words := r.facts.get(f"settings of {name}"))]
-        told = ((r.title, b.entered[name]) for r in reports for b in r.boards if name in b.entered)
-        settings += dict.fromkeys(told)
-        known = {"name": name, "rows": own, "about": methods.loc[name], "settings": settings}
+        pairs = ((r.title, b.entered[name]) for r in reports for b in r.boards if name in b.entered)
+        settings += dict.fromkeys(pairs)
+        known = {"name": name, "rows": group, "about": methods.loc[name], "settings": settings}
         texts[page_of(str(name))] = render("bench_method.html.jinja", **known, **common)
     out.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():

@@ -65,7 +65,7 @@ def questions(standings: pd.DataFrame) -> list[Question]:
         >>> found[0].words, list(found[0].table.columns)
         ('Molecules, fewer than 2,000, new clusters', ['boards', 'first', 'behind', 'cpu_seconds', 'percent'])
     """
-    found = []
+    result = []
     entity = standings["entity"].map([*ENTITIES].index)
     size = (standings["rows"] >= FEW).astype(int).where(standings["entity"] == "molecule", 2)
     for (kind, few, question), group in standings.groupby([entity, size, standings["split"].map(question_of)]):
@@ -82,8 +82,8 @@ def questions(standings: pd.DataFrame) -> list[Question]:
             table["behind"] = float("nan")
         few, lost = 2 * table["boards"] < table["boards"].max(), -table["first"] / table["boards"]
         best = table.assign(few=few, lost=lost).sort_values(["few", "percent", "lost"], kind="stable")
-        found.append(Question(", ".join(words), [*dict.fromkeys(group["dataset"])], table.loc[best.index]))
-    return found
+        result.append(Question(", ".join(words), [*dict.fromkeys(group["dataset"])], table.loc[best.index]))
+    return result
 
 
 def question_of(split: str) -> str:

@@ -43,9 +43,9 @@ def keep(out: Path, cell: Cell, folder: Path, manifest: dict[str, Any]) -> None:
     elif log.is_file():
         log.write_text(end_of(log), encoding="utf-8")
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-    for each in folder.iterdir():
-        if each.name not in (MANIFEST, PREDICTIONS if ok else LOG):
-            each.unlink() if each.is_file() else shutil.rmtree(each)
+    for path in folder.iterdir():
+        if path.name not in (MANIFEST, PREDICTIONS if ok else LOG):
+            path.unlink() if path.is_file() else shutil.rmtree(path)
     final.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(final, ignore_errors=True)  # of a cell that was to be computed again
     os.rename(folder, final)
@@ -53,7 +53,7 @@ def keep(out: Path, cell: Cell, folder: Path, manifest: dict[str, Any]) -> None:
 
 def make_manifest(cell: Cell, problem: DatasetPlan, recipe: BenchRecipe, outcome: Outcome) -> dict[str, Any]:
     """What a cell's manifest says: on which rows and how it was computed, and how it ended."""
-    found, method, split = outcome.found, recipe.of_method(cell.method), recipe.of_split(cell.split)
+    details, method, split = outcome.found, recipe.of_method(cell.method), recipe.of_split(cell.split)
     seed = split.seeds[0 if split.folds else cell.repeat]
     return {
         "format": FORMAT,
@@ -69,18 +69,18 @@ def make_manifest(cell: Cell, problem: DatasetPlan, recipe: BenchRecipe, outcome
         "params": method.params,
         "resolved": problem.resolved.get(cell.method, {}),
         **({} if method.inputs is None else {"inputs": method.inputs}),
-        "chosen": found.get("chosen", {}),
-        "search": found.get("search"),
-        "notes": found.get("notes", []),
-        "unlearned": found.get("unlearned", {}),
+        "chosen": details.get("chosen", {}),
+        "search": details.get("search"),
+        "notes": details.get("notes", []),
+        "unlearned": details.get("unlearned", {}),
         "targets": [{"name": t.name, "kind": t.kind, "classes": t.classes} for t in problem.targets],
-        "seconds": {k: round(v, 3) for k, v in (*found.get("seconds", {}).items(), ("total", outcome.seconds))},
+        "seconds": {k: round(v, 3) for k, v in (*details.get("seconds", {}).items(), ("total", outcome.seconds))},
         "cpu_seconds": None if outcome.cpu_seconds is None else round(outcome.cpu_seconds, 3),
         "peak_mb": None if outcome.peak_mb is None else round(outcome.peak_mb, 1),
         "threads": recipe.run.threads,
         "budget": recipe.budget.model_dump(),
-        "versions": found.get("versions") or versions(),
-        "machine": found.get("machine") or machine(),
+        "versions": details.get("versions") or versions(),
+        "machine": details.get("machine") or machine(),
         "commit": commit(),
         "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "predictions_sha256": None,
@@ -115,12 +115,12 @@ def read_stored(path: Path, stated: str) -> dict[str, Any]:
 
     try:
         content = path.read_bytes()
-        made = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+        table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
     except (OSError, pa.ArrowException) as error:
         raise FormatError(f"{path} is damaged: {error}", hint=AGAIN) from error
-    if (found := sha256(content)) != stated:
-        raise MismatchError(f"predictions were changed: {path} has sha256 {found}, the manifest {stated}", hint=AGAIN)
-    return {name: made[name] for name in made.column_names}
+    if (digest := sha256(content)) != stated:
+        raise MismatchError(f"predictions were changed: {path} has sha256 {digest}, the manifest {stated}", hint=AGAIN)
+    return {name: table[name] for name in table.column_names}
 
 
 def sha256(content: bytes) -> str:

@@ -111,17 +111,17 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
             raise MismatchError(
                 f"{where} is another split, or of other data: {part['split_hash'].iloc[0]}, the run has {mark}"
             )
-        made = _check(splits[key], test, part, where, label_noise(dataset))
-        judged.setdefault((dataset, label), []).append((test.y, made.value))
+        prediction = _check(splits[key], test, part, where, label_noise(dataset))
+        judged.setdefault((dataset, label), []).append((test.y, prediction.value))
         tested = _parents(test.smiles) if pretrained else set()
         cell = Cell(*key, about.name, 0, sha256(content + card.read_bytes() + repr((dataset, key[1:])).encode()))
         manifest = make_manifest(cell, problem, recipe, Outcome("ok", "", {"notes": [badge]}))
         ours = dict.fromkeys(("threads", "budget", "commit"))  # nothing is known of the program that predicted
-        told = {**about.model_dump(), "seen": [len(pretrained & tested), len(tested)] if pretrained else None}
-        theirs = {"versions": {}, "machine": {}, "seconds": {"total": about.seconds}, "external": told}
-        checked.append((cell, test, made, manifest | ours | theirs))
+        external = {**about.model_dump(), "seen": [len(pretrained & tested), len(tested)] if pretrained else None}
+        theirs = {"versions": {}, "machine": {}, "seconds": {"total": about.seconds}, "external": external}
+        checked.append((cell, test, prediction, manifest | ours | theirs))
     for (dataset, label), folds in judged.items():  # together too: folds may be small, and a class rare
-        y, value = (np.concatenate(each) for each in zip(*folds, strict=True))
+        y, value = (np.concatenate(arrays) for arrays in zip(*folds, strict=True))
         refuse_labels(tables[dataset].row_targets, y, value, label_noise(dataset), f"{dataset} {label}")
     there = {(cell.dataset, *cell.part) for cell, *_ in checked}
     for dataset, label in sorted({key[:2] for key in there}):
@@ -129,9 +129,9 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
         if gone := [f"r{repeat}-f{fold}" for *_, repeat, fold in sorted({*asked} - there)]:
             raise MismatchError(f"{dataset} {label} lacks {len(gone)} of {len(asked)} folds: {', '.join(gone[:SHOWN])}")
     try:
-        for cell, test, made, manifest in checked:
+        for cell, test, prediction, manifest in checked:
             folder = work_folder(records.out, cell)
-            write_predictions(folder / PREDICTIONS, splits[cell.dataset, *cell.part].test, test, made)
+            write_predictions(folder / PREDICTIONS, splits[cell.dataset, *cell.part].test, test, prediction)
             keep(records.out, cell, folder, manifest)
         (records.out / SUBMITTED).mkdir(exist_ok=True)
     except OSError as error:
@@ -181,12 +181,12 @@ def _parents(smiles: np.ndarray) -> set[str]:
 
 def _check(split: Split, test: Table, frame: pd.DataFrame, where: str, noise: float) -> Prediction:
     """The rows of a fold as a prediction for its test rows; raise ``DataError`` for what is wrong."""
-    given = frame["row"]
+    numbers = frame["row"]
     for rows, words in (
-        (given[given.isin(split.train)], "of the training part"),
-        (given[~given.isin(split.test)], "that it does not test"),
-        (given[given.duplicated()], "twice"),
-        (pd.Series(np.setdiff1d(split.test, given)), "too few: missing"),
+        (numbers[numbers.isin(split.train)], "of the training part"),
+        (numbers[~numbers.isin(split.test)], "that it does not test"),
+        (numbers[numbers.duplicated()], "twice"),
+        (pd.Series(np.setdiff1d(split.test, numbers)), "too few: missing"),
     ):
         if len(rows):
             raise RowIdError(f"{where} has {count(len(rows), 'row')} {words}: {_some(rows)}")
@@ -218,7 +218,7 @@ def _check(split: Split, test: Table, frame: pd.DataFrame, where: str, noise: fl
 
 def _same_ids(given: pd.Series, own: pd.Series) -> pd.Series:
     """Whether ids are the rows' own, as far as a program that reads 007 as a number, and NA as nothing, keeps them."""
-    numbers = [pd.to_numeric(each, errors="coerce") for each in (given, own)]
+    numbers = [pd.to_numeric(ids, errors="coerce") for ids in (given, own)]
     return (given == own) | ((given == "") & own.isin(NOTHING)) | (numbers[0] == numbers[1])
 
 

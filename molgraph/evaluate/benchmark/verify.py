@@ -76,15 +76,15 @@ def verify_records(out: str | Path) -> Verified:
             faults.append((name, f"its plan is gone ({PLAN}/{name}.json): run the recipe again"))
     there, whole = [cell for cell in records.cells if cell.folder(records.out).is_dir()], []
     for cell in progress.track(there, label="verifying"):
-        found: list[str] = []
+        issues: list[str] = []
         try:
             manifest = read_manifest(records.out, cell)
             for fault in _check_cell(records, cell, manifest, sound):
-                found.append(fault)  # one by one, as its files may turn out to be damaged
+                issues.append(fault)  # one by one, as its files may turn out to be damaged
         except MolgraphError as error:
-            found.append(error.message)
-        faults += [(str(cell), fault) for fault in found]
-        if not found:
+            issues.append(error.message)
+        faults += [(str(cell), fault) for fault in issues]
+        if not issues:
             whole.append(Record(cell, manifest or {}))
     scores = score_records(records, whole)  # what is damaged has no scores
     if stored is not None:
@@ -106,8 +106,8 @@ def _check_dataset(records: Records, problem: DatasetPlan, sound: Sound) -> Iter
     except MolgraphError as error:
         yield name, error.message
         return
-    if changed := (found := content_hash(table)) != problem.data_hash:
-        yield name, f"the dataset's hash is {found}, the plan has {problem.data_hash}"
+    if changed := (digest := content_hash(table)) != problem.data_hash:
+        yield name, f"the dataset's hash is {digest}, the plan has {problem.data_hash}"
     contents = row_contents(table)
     for part, stated in problem.split_hash.items():
         file = file_of_split(records.out, name, *part)
@@ -117,11 +117,11 @@ def _check_dataset(records: Records, problem: DatasetPlan, sound: Sound) -> Iter
             yield str(file), error.message
             continue
         settings = {key: getattr(split, key) for key in ("seed", "fractions", "params")} | {"recipe": split.splitter}
-        found = split_hash(contents, {key: getattr(split, key) for key in PARTS}, settings)
-        if found != split.hash:
-            yield str(file), f"the split's rows give the hash {found}, the file has {split.hash}"
-        elif found != stated:
-            yield str(file), f"the split's hash is {found}, the plan has {stated}"
+        digest = split_hash(contents, {key: getattr(split, key) for key in PARTS}, settings)
+        if digest != split.hash:
+            yield str(file), f"the split's rows give the hash {digest}, the file has {split.hash}"
+        elif digest != stated:
+            yield str(file), f"the split's hash is {digest}, the plan has {stated}"
         elif not changed:
             sound[name, *part] = split.test, None if table.y is None else table.y[split.test]
 
@@ -173,8 +173,8 @@ def _check_scores(
         begun = key[0] in records.problems or key[0] not in records.recipe.datasets
         if begun and _name(key) not in known:
             yield _name(key), f"{SCORES} has rows of it, and the cell is not there: run the recipe again"
-    made, before = both["value"], both["value_stored"]
-    changed = (both["_merge"] == "both") & (made != before) & (made.notna() | before.notna())
+    values, before = both["value"], both["value_stored"]
+    changed = (both["_merge"] == "both") & (values != before) & (values.notna() | before.notna())
     for row in both[changed].to_dict("records"):
         words = f"scores {row['value']!r}, {SCORES} has {row['value_stored']!r}"
         yield _name(row[name] for name in CELL), f"{row['target']}, {row['metric']}: {words}"

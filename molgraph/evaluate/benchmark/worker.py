@@ -41,13 +41,13 @@ def compute(line: Connection, job: Job) -> None:
         os.environ |= dict.fromkeys(THREADS, str(job.run.threads))  # for libraries to come
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(job.run.threads)
-        found = json.dumps(run_job(job) | {"versions": versions(), "machine": machine()})
+        payload = json.dumps(run_job(job) | {"versions": versions(), "machine": machine()})
     except BaseException as error:  # whatever a method raises is how its cell ended
-        found = json.dumps(_failure(error))
+        payload = json.dumps(_failure(error))
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):  # a full disk, a stream that the method closed
             stream.flush()
-    line.send_bytes(found.encode())
+    line.send_bytes(payload.encode())
 
 
 def run_job(job: Job) -> dict[str, Any]:
@@ -61,25 +61,25 @@ def run_job(job: Job) -> dict[str, Any]:
     train, valid = table.take(split.train), table.take(split.valid)
     del table
     began = time.perf_counter()
-    found = search(job, train, split) if job.method.search is not None else {}
+    outcome = search(job, train, split) if job.method.search is not None else {}
     searched = time.perf_counter()
-    method = job.make({**job.method.params, **found.get("chosen", {})}, job.seed)
+    method = job.make({**job.method.params, **outcome.get("chosen", {})}, job.seed)
     if isinstance(method, Generator):
         return run_generator(job, method, given_molecules(train, job.generation.most_train), valid, split)
-    made = time.perf_counter()
+    fit_start = time.perf_counter()
     job.fit(method, train, valid, split, job.seed)
     fitted = time.perf_counter()
     prediction = method.predict(job.hidden(test))
-    seconds = {"search": searched - began, "fit": fitted - made, "predict": time.perf_counter() - fitted}
+    seconds = {"search": searched - began, "fit": fitted - fit_start, "predict": time.perf_counter() - fitted}
     _check(prediction, test, job)
     if ":" in job.method.name:  # by import path; it runs where the labels can be read
         refuse_labels(test.row_targets, test.y, prediction.value, job.noise, job.method.row)
     write_predictions(Path(job.folder) / PREDICTIONS, split.test, test, prediction)
-    notes = [*method.notes, *found.pop("notes", ())]
+    notes = [*method.notes, *outcome.pop("notes", ())]
     if geometry_of(method) == GIVEN:  # one that makes them says how
         notes.append(NOTE + GIVEN)
     unlearned = dict(prediction.unlearned)
-    return {"status": "ok", "reason": "", "seconds": seconds, "notes": notes, "unlearned": unlearned, **found}
+    return {"status": "ok", "reason": "", "seconds": seconds, "notes": notes, "unlearned": unlearned, **outcome}
 
 
 def run_generator(job: Job, made: Generator, train: Table, valid: Table, split: Split) -> dict[str, Any]:

@@ -38,8 +38,8 @@ class GeneratorRow:
     @property
     def distance(self) -> float:
         """Fréchet's distance to the test molecules; infinite where it is not known."""
-        found = self.values["frechet"].value if "frechet" in self.values else np.inf
-        return found if np.isfinite(found) else np.inf
+        value = self.values["frechet"].value if "frechet" in self.values else np.inf
+        return value if np.isfinite(value) else np.inf
 
 
 @dataclass(frozen=True)
@@ -60,16 +60,16 @@ class GenerationBoard:
     @property
     def tables(self) -> list[pd.DataFrame]:
         """A row a generator, as text: the telling measures with times and cells, then the other measures."""
-        made = []
+        frames = []
         for telling in (True, False):
-            chosen = [each for each in self.measures if (each.name in TELLING) == telling]
-            heads = [f"{label_of(each, self.embedding)} {direction(each)}" for each in chosen]
-            texts = [[cell_text(row.values.get(each.name)) for each in chosen] for row in self.rows]
-            made.append(pd.DataFrame(texts, [row.name for row in self.rows], heads))
+            chosen = [entry for entry in self.measures if (entry.name in TELLING) == telling]
+            heads = [f"{label_of(entry, self.embedding)} {direction(entry)}" for entry in chosen]
+            texts = [[cell_text(row.values.get(entry.name)) for entry in chosen] for row in self.rows]
+            frames.append(pd.DataFrame(texts, [row.name for row in self.rows], heads))
         for name, key in (("train, s", "fit_seconds"), ("sample, s", "sample_seconds"), ("cells", "cells")):
             times = [getattr(row, key) for row in self.rows]
-            made[0][name] = ["" if np.isnan(each) else f"{each:,.0f}" for each in times]
-        return [table for table in made if len(table.columns)]
+            frames[0][name] = ["" if np.isnan(entry) else f"{entry:,.0f}" for entry in times]
+        return [table for table in frames if len(table.columns)]
 
     @property
     def sentence(self) -> str:
@@ -85,10 +85,10 @@ class GenerationBoard:
         """A row a generator or control: kind, cells, the measures' means, seconds of training and sampling."""
         rows = []
         for row in self.rows:
-            means = {name: found.value for name, found in row.values.items()}
+            means = {name: interval.value for name, interval in row.values.items()}
             seconds = {"fit_seconds": row.fit_seconds, "sample_seconds": row.sample_seconds}
             rows.append({"generator": row.name, "kind": row.kind, "cells": row.cells} | means | seconds)
-        columns = ["kind", "cells", *(each.name for each in self.measures), "fit_seconds", "sample_seconds"]
+        columns = ["kind", "cells", *(measure.name for measure in self.measures), "fit_seconds", "sample_seconds"]
         return pd.DataFrame(rows).set_index("generator")[columns]
 
     def to_markdown(self) -> str:
@@ -114,7 +114,7 @@ def generation_boards(records: Records) -> list[GenerationBoard]:
         raise EmptyError(f"nothing was computed in {records.out} yet", hint="run the recipe first")
     judged, how, boards = judge_cells(records, records.done), records.recipe.generation, []
     for place in dict.fromkeys((record.cell.dataset, record.cell.split) for record in records.done):
-        here = [each.row for each in judged if each.part[:2] == place]
+        here = [result.row for result in judged if result.part[:2] == place]
         rows = []
         for name in (method.row for method in records.recipe.method):
             ran = [r.manifest for r in records.done if (r.cell.dataset, r.cell.split, r.cell.method) == (*place, name)]
@@ -122,8 +122,8 @@ def generation_boards(records: Records) -> list[GenerationBoard]:
                 rows.append(_generator(name, ran, [row for row in here if (row.kind, row.name) == ("sample", name)]))
         rows.sort(key=lambda row: row.distance)
         for name in dict.fromkeys(row.name for row in here if row.kind == "control"):
-            found = [row for row in here if row.name == name and row.kind == "control"]
-            rows.append(GeneratorRow(name, "control", len(found), _mean(found)))
+            controls = [row for row in here if row.name == name and row.kind == "control"]
+            rows.append(GeneratorRow(name, "control", len(controls), _mean(controls)))
         boards.append(GenerationBoard(*place, how.embedding, tuple(rows)))
     return boards
 
@@ -166,9 +166,9 @@ def _mean(rows: Sequence[Row]) -> dict[str, Interval]:
     """Means over cells, with 1.96 standard deviations of them; of one cell its own interval."""
     if len(rows) == 1:
         return dict(rows[0].values)
-    found = {}
+    means = {}
     for name in dict.fromkeys(name for row in rows for name in row.values):
         values = np.array([row.values[name].value for row in rows if name in row.values])
         mean, half = float(values.mean()), 1.96 * float(values.std(ddof=1))
-        found[name] = Interval(mean, mean - half, mean + half)
-    return found
+        means[name] = Interval(mean, mean - half, mean + half)
+    return means

@@ -63,16 +63,16 @@ def judge_cells(records: Records, done: Sequence[Record]) -> list[Judged]:
         if record.manifest["status"] == "ok":
             cell = record.cell
             folds[cell.dataset, cell.split, cell.repeat, cell.fold].append(record)
-    found = []
+    results = []
     for part, members in folds.items():
         judge = _Judge(records, part)
         for cell, manifest in members:
             stated = str(manifest["predictions_sha256"])
             (row,) = judge.rows(stated, cell.method, read_draws(records.path(cell), stated))
-            found.append(Judged(part, cell, row))
+            results.append(Judged(part, cell, row))
         rows = judge.rows("controls", "", Draws(["C"] * judge.how.draws), controls=True)
-        found += [Judged(part, None, row) for row in rows if row.kind == "control"]
-    return found
+        results += [Judged(part, None, row) for row in rows if row.kind == "control"]
+    return results
 
 
 class _Judge:
@@ -97,7 +97,7 @@ class _Judge:
         path = self.records.out / WORK / "judged" / f"{digest}.json"
         try:
             return [
-                Row(name, kind, n, {each: Interval(*map(float, value)) for each, value in values.items()})
+                Row(name, kind, n, {measure: Interval(*map(float, value)) for measure, value in values.items()})
                 for name, kind, n, values in json.loads(path.read_text(encoding="utf-8"))
             ]
         except (OSError, ValueError, TypeError, AttributeError):

@@ -94,8 +94,8 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
 def codes(*lists: Sequence[str]) -> tuple[list[np.ndarray], int]:
     """Numbers for the texts of several lists, the same for the same text, and how many there are."""
     place: dict[str, int] = {}
-    found = [np.array([place.setdefault(text, len(place)) for text in texts], dtype=np.int64) for texts in lists]
-    return found, len(place)
+    arrays = [np.array([place.setdefault(text, len(place)) for text in texts], dtype=np.int64) for texts in lists]
+    return arrays, len(place)
 
 
 def _density(x: np.ndarray, grid: np.ndarray) -> np.ndarray:

@@ -65,7 +65,7 @@ class GenerationReport:
     @property
     def measures(self) -> tuple[Measure, ...]:
         """Those that some row has."""
-        return tuple(each for each in MEASURES if any(each.name in row.values for row in self.rows))
+        return tuple(measure for measure in MEASURES if any(measure.name in row.values for row in self.rows))
 
     def label(self, measure: Measure) -> str:
         """What tables call a measure."""
@@ -80,7 +80,7 @@ class GenerationReport:
             >>> judge_samples({"mine": Draws(["CCO", "CCN", "C1C"])}, halves=0).value("mine", "valid")
             0.6666666666666666
         """
-        return next(each for each in self.rows if each.name == row).values[measure].value
+        return next(entry for entry in self.rows if entry.name == row).values[measure].value
 
     @property
     def controls(self) -> tuple[Row, ...]:
@@ -93,7 +93,7 @@ class GenerationReport:
         A measure that nothing but copying the training set does well is no praise. Half against half is no generator,
         and has no part in it.
         """
-        found: dict[str, list[str]] = {}
+        matches: dict[str, list[str]] = {}
         for control in self.controls[-2:]:
             for measure in self.measures:
                 mine, theirs = row.values.get(measure.name), control.values.get(measure.name)
@@ -101,10 +101,10 @@ class GenerationReport:
                     continue
                 sign = 1 if measure.higher else -1
                 ahead = sign * (mine.value - theirs.value)
-                room = [abs(each.high - each.low) / 2 for each in (mine, theirs)]
+                room = [abs(interval.high - interval.low) / 2 for interval in (mine, theirs)]
                 if ahead <= float(np.nan_to_num(np.hypot(room[0], room[1]))):
-                    found.setdefault(control.name, []).append(self.label(measure))
-        return found
+                    matches.setdefault(control.name, []).append(self.label(measure))
+        return matches
 
     @property
     def sentence(self) -> str:
@@ -128,25 +128,25 @@ class GenerationReport:
         """A row for each sample or control and measure: row, kind, n, metric, value, low, high, higher_is_better."""
         return pd.DataFrame(
             [
-                (row.name, row.kind, row.n, each.name, *row.values[each.name], each.higher)
+                (row.name, row.kind, row.n, measure.name, *row.values[measure.name], measure.higher)
                 for row in self.rows
-                for each in self.measures
-                if each.name in row.values
+                for measure in self.measures
+                if measure.name in row.values
             ],
             columns=["row", "kind", "n", "metric", "value", "low", "high", "higher_is_better"],
         )
 
     def table(self) -> pd.DataFrame:
         """A row a measure, a column a sample or control, as text: the value, with half its interval's width."""
-        made = {row.name: [cell_text(row.values.get(each.name)) for each in self.measures] for row in self.rows}
-        return pd.DataFrame(made, index=[self.label(each) for each in self.measures])
+        cells = {row.name: [cell_text(row.values.get(measure.name)) for measure in self.measures] for row in self.rows}
+        return pd.DataFrame(cells, index=[self.label(measure) for measure in self.measures])
 
     def markdown(self) -> str:
         """The table as Markdown, controls in italics."""
         names = [f"*{row.name}*" if row.kind == "control" else row.name for row in self.rows]
         lines = ["| metric | better | " + " | ".join(names) + " |", "|---|---|" + "---:|" * len(names)]
-        for each, (label, cells) in zip(self.measures, self.table().iterrows(), strict=True):
-            lines.append(f"| {label} | {direction(each)} | " + " | ".join(map(str, cells)) + " |")
+        for measure, (label, cells) in zip(self.measures, self.table().iterrows(), strict=True):
+            lines.append(f"| {label} | {direction(measure)} | " + " | ".join(map(str, cells)) + " |")
         return "\n".join([*self._warned("**", "**\n"), *lines, "", self.about, ""])
 
     def _warned(self, before: str = "", behind: str = "") -> list[str]:
@@ -184,7 +184,7 @@ class GenerationReport:
     def _page(self) -> str:
         from molgraph.evaluate.generation.report_page import page  # with matplotlib, which few runs need
 
-        told = [(row.name, self.matched(row)) for row in self.rows if row.kind == "sample"]
+        pairs = [(row.name, self.matched(row)) for row in self.rows if row.kind == "sample"]
         rows = [
             (self.label(m), direction(m), [(row.kind, cell_text(row.values.get(m.name))) for row in self.rows])
             for m in self.measures
@@ -195,7 +195,7 @@ class GenerationReport:
             title=", ".join(self.samples),
             sentences=self.sentence.splitlines(),
             notes=self._warned(),
-            matched=[(name, list(found.items())) for name, found in told if found],
+            matched=[(name, list(matches.items())) for name, matches in pairs if matches],
             names=[(row.name, row.kind, row.n) for row in self.rows],
             rows=rows,
             about=self.about,

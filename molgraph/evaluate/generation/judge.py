@@ -82,8 +82,8 @@ def judge_samples(
     known = None if train is None else training_set(standardised(train, standardiser))
     keys = None if known is None else known_keys(known)
     theirs = None if reference is None else reference_sample(reference, seed, standardiser)
-    for what, found in (("reference", theirs and theirs.readable), ("train", known)):
-        if found is not None and not found:
+    for what, molecules in (("reference", theirs and theirs.readable), ("train", known)):
+        if molecules is not None and not molecules:
             raise EmptyError(f"no molecule of {what} can be read", hint="look at the reasons: molgraph data audit FILE")
     rows, kept = [], {}
     for row, draws in samples.items():
@@ -91,13 +91,13 @@ def judge_samples(
         unchecked = None
         if draws.unchecked is not None:
             unchecked = np.array(
-                [not each.reason for each in canonical_smiles(list(draws.unchecked)[:size])], dtype=bool
+                [not entry.reason for entry in canonical_smiles(list(draws.unchecked)[:size])], dtype=bool
             )
         rows.append(judge.row(row, "sample", Comparison(kept[row], theirs, keys, name, unchecked)))
     if controls and known and keys:
         rows += _controls(judge, known, keys, theirs, size)
     others = {"reference": None if theirs is None else theirs.smiles, "training": known}
-    notes = charge_notes({row: each.smiles for row, each in kept.items()}, others)
+    notes = charge_notes({row: entry.smiles for row, entry in kept.items()}, others)
     return GenerationReport(tuple(rows), name, size, 0 if theirs is None else len(theirs.readable),
                             0 if known is None else len(known), kept, theirs, standardiser, notes)  # fmt: skip
 
@@ -113,9 +113,9 @@ class _Judge(NamedTuple):
     def row(self, name: str, kind: str, comparison: Comparison) -> Row:
         """Every measure that the comparison allows, with its interval."""
         masks = half_samples(len(comparison.sample), self.halves, self.seed)
-        wanted = [each for each in chosen(self.measures) if each.needs in ("", *comparison.known)]
+        wanted = [gauge for gauge in chosen(self.measures) if gauge.needs in ("", *comparison.known)]
         values = {
-            each.name: interval(each.values(comparison, masks)) for each in progress.track(wanted, label=f"{name}")
+            gauge.name: interval(gauge.values(comparison, masks)) for gauge in progress.track(wanted, label=f"{name}")
         }
         return Row(name, kind, len(comparison.sample), values)
 
@@ -163,8 +163,8 @@ def _controls(
 
 def training_set(smiles: Sequence[str]) -> tuple[str, ...]:
     """Canonical SMILES of what is a molecule, in order."""
-    found = canonical_smiles(["" if each is None else str(each) for each in smiles], label="training molecules")
-    return tuple(each.smiles for each in found if not each.reason)
+    molecules = canonical_smiles(["" if item is None else str(item) for item in smiles], label="training molecules")
+    return tuple(item.smiles for item in molecules if not item.reason)
 
 
 def known_keys(smiles: Sequence[str]) -> frozenset[str]:
@@ -181,7 +181,7 @@ def reference_sample(reference: Sequence[str] | Sample, seed: int = 0, standardi
 
 def standardised(smiles: Sequence[str], preset: str) -> list[str]:
     """The texts after a standardiser; those that it cannot read stay as they are."""
-    texts = ["" if each is None else str(each) for each in smiles]
+    texts = ["" if value is None else str(value) for value in smiles]
     return texts if preset == "none" else [str(text) for text in standardise_smiles(texts, preset).values]
 
 

@@ -85,7 +85,7 @@ def _each(of: Callable[[Comparison, np.ndarray], float]) -> Callable[[Comparison
 
     def values(c: Comparison, masks: np.ndarray) -> np.ndarray:
         rows = (np.flatnonzero(mask) for mask in masks[:, c.sample.valid])
-        return np.array([of(c, each) if len(each) >= LEAST else np.nan for each in rows])
+        return np.array([of(c, index) if len(index) >= LEAST else np.nan for index in rows])
 
     return values
 
@@ -143,19 +143,19 @@ def _counted(c: Comparison, masks: np.ndarray, texts: Callable[[Sample], list[tu
     """The cosine of the counts of some texts that molecules have, such as fragments."""
     assert c.reference is not None
     mine, theirs = texts(c.sample), texts(c.reference)
-    (x, y), n = codes([t for each in mine for t in each], [t for each in theirs for t in each])
-    row = np.repeat(np.arange(len(mine)), [len(each) for each in mine])
+    (x, y), n = codes([t for group in mine for t in group], [t for group in theirs for t in group])
+    row = np.repeat(np.arange(len(mine)), [len(group) for group in mine])
     known = np.bincount(y, minlength=n).astype(float)
     kept = masks[:, c.sample.valid]
     return np.array([cosine(known, np.bincount(x[mask[row]], minlength=n).astype(float)) for mask in kept])
 
 
 def _fragments(sample: Sample) -> list[tuple[str, ...]]:
-    return [each.fragments for each in sample.readable]
+    return [molecule.fragments for molecule in sample.readable]
 
 
 def _scaffolds(sample: Sample) -> list[tuple[str, ...]]:
-    return [(each.scaffold,) if each.scaffold else () for each in sample.readable]
+    return [(molecule.scaffold,) if molecule.scaffold else () for molecule in sample.readable]
 
 
 def _shift(c: Comparison, rows: np.ndarray, name: str) -> float:
@@ -166,13 +166,13 @@ def _shift(c: Comparison, rows: np.ndarray, name: str) -> float:
 def _likeness(c: Comparison, rows: np.ndarray) -> float:
     """The mean over nine properties of ``exp(-KL)``: GuacaMol's score without its part on similarities."""
     assert c.reference is not None
-    found = []
+    scores = []
     for names, distance in ((CONTINUOUS, kl_continuous), (COUNTED, kl_counts)):
         for name in names:
             a, b = c.reference.property(name), c.sample.property(name)[rows]
             a, b = a[np.isfinite(a)], b[np.isfinite(b)]
-            found.append(np.exp(-distance(a, b)) if len(a) >= LEAST and len(b) >= LEAST else np.nan)
-    return float(np.mean(found))
+            scores.append(np.exp(-distance(a, b)) if len(a) >= LEAST and len(b) >= LEAST else np.nan)
+    return float(np.mean(scores))
 
 
 def _frechet(c: Comparison, masks: np.ndarray) -> np.ndarray:
@@ -209,7 +209,7 @@ MEASURES: tuple[Measure, ...] = (
 
 def check_measures(names: Sequence[str]) -> None:
     """Raise ``UnknownNameError`` for a name that no measure has."""
-    known = [each.name for each in MEASURES]
+    known = [measure.name for measure in MEASURES]
     for name in names:
         if name not in known:
             raise UnknownNameError(f"no metric of generators is named {name!r}", hint=nearest(name, known))
@@ -218,4 +218,4 @@ def check_measures(names: Sequence[str]) -> None:
 def chosen(names: Sequence[str] | None) -> tuple[Measure, ...]:
     """The measures of those names; all where None."""
     check_measures(names or ())
-    return MEASURES if names is None else tuple(each for each in MEASURES if each.name in names)
+    return MEASURES if names is None else tuple(measure for measure in MEASURES if measure.name in names)

@@ -31,22 +31,22 @@ class Sample:
     @cached_property
     def valid(self) -> np.ndarray:
         """bool [n], whether each is a molecule."""
-        return np.array([not each.reason for each in self.molecules], dtype=bool)
+        return np.array([not molecule.reason for molecule in self.molecules], dtype=bool)
 
     @cached_property
     def no_molecule(self) -> np.ndarray:
         """bool [n], whether RDKit reads each, and it is no molecule: an open attachment point, a bare ion."""
-        return np.array([each.reason != "" and each.canonical != "" for each in self.molecules], dtype=bool)
+        return np.array([molecule.reason != "" and molecule.canonical != "" for molecule in self.molecules], dtype=bool)
 
     @cached_property
     def readable(self) -> tuple[DrawnMolecule, ...]:
         """The m valid ones, in order."""
-        return tuple(each for each in self.molecules if not each.reason)
+        return tuple(molecule for molecule in self.molecules if not molecule.reason)
 
     @cached_property
     def canonical(self) -> tuple[str, ...]:
         """Canonical SMILES of the valid ones."""
-        return tuple(each.canonical for each in self.readable)
+        return tuple(molecule.canonical for molecule in self.readable)
 
     @cached_property
     def identity(self) -> np.ndarray:
@@ -56,12 +56,12 @@ class Sample:
     @cached_property
     def properties(self) -> np.ndarray:
         """float [m, k], values of ``PROPERTIES``."""
-        return np.array([each.properties for each in self.readable], dtype=float).reshape(-1, len(PROPERTIES))
+        return np.array([molecule.properties for molecule in self.readable], dtype=float).reshape(-1, len(PROPERTIES))
 
     @cached_property
     def passes(self) -> np.ndarray:
         """bool [m], whether MOSES's filters let each pass."""
-        return np.array([not each.alert for each in self.readable], dtype=bool)
+        return np.array([not molecule.alert for molecule in self.readable], dtype=bool)
 
     @cached_property
     def bits(self) -> np.ndarray:
@@ -88,7 +88,7 @@ def describe(smiles: Sequence[str], label: str = "molecules") -> Sample:
         >>> found.valid.tolist(), found.identity.tolist()
         ([True, True, False], [0, 0])
     """
-    texts = ["" if each is None else str(each) for each in smiles]
+    texts = ["" if value is None else str(value) for value in smiles]
     if not texts:
         hint = "give a list of SMILES, or a file with a column of them"
         raise EmptyError(f"there are no {label} to judge", hint=hint)

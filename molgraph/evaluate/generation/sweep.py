@@ -78,9 +78,9 @@ class Sweep:
         """A row a temperature: each measure with the ends of its 95% interval."""
         columns: dict[str, list[float]] = {"temperature": list(self.temperatures)}
         for name, values in self.values.items():
-            made = [interval(row) for row in values]
-            columns |= {name: [m.value for m in made], f"{name}_low": [m.low for m in made]}
-            columns[f"{name}_high"] = [m.high for m in made]
+            intervals = [interval(row) for row in values]
+            columns |= {name: [m.value for m in intervals], f"{name}_low": [m.low for m in intervals]}
+            columns[f"{name}_high"] = [m.high for m in intervals]
         return pd.DataFrame(columns)
 
     def save(self, path: str | Path, *, quality: str | None = None, diversity: str = DIVERSITY) -> Path:
@@ -119,12 +119,12 @@ class FrontierReport:
     @property
     def b_dominates(self) -> float:
         """Share of the matched diversities at which b is better, its interval above 0."""
-        return float(np.mean([each.low > 0 for each in self.difference])) if self.difference else float("nan")
+        return float(np.mean([interval.low > 0 for interval in self.difference])) if self.difference else float("nan")
 
     @property
     def a_dominates(self) -> float:
         """Share of the matched diversities at which a is better."""
-        return float(np.mean([each.high < 0 for each in self.difference])) if self.difference else float("nan")
+        return float(np.mean([interval.high < 0 for interval in self.difference])) if self.difference else float("nan")
 
     @property
     def tie(self) -> bool:
@@ -195,12 +195,12 @@ def sweep_temperatures(
             wanted = [m for m in chosen(measures) if m.needs in ("", *compared.known)]
             rows.append({m.name: m.values(compared, masks) for m in wanted})
             values = {m: np.stack([row[m] for row in rows]) for m in rows[0]}
-            found = Sweep(name, asked[: len(rows)], n, values, standardiser)
+            sweep = Sweep(name, asked[: len(rows)], n, values, standardiser)
             if each is not None:
-                each(found)
+                each(sweep)
     finally:
         generator.set_params(**before)
-    return found
+    return sweep
 
 
 def telling_quality(*sweeps: Sweep) -> str:
@@ -209,8 +209,8 @@ def telling_quality(*sweeps: Sweep) -> str:
     Fréchet's distance where there was a reference; else validity; of generators that draw nothing invalid, at all
     temperatures, how many molecules pass the filters.
     """
-    in_all = [name for name in ("frechet", "valid", "filters") if all(name in each.values for each in sweeps)]
-    perfect = all((each.values["valid"][:, 0] == 1).all() for each in sweeps if "valid" in each.values)
+    in_all = [name for name in ("frechet", "valid", "filters") if all(name in sweep.values for sweep in sweeps)]
+    perfect = all((sweep.values["valid"][:, 0] == 1).all() for sweep in sweeps if "valid" in sweep.values)
     chosen = [name for name in in_all if name != "valid" or not perfect]
     return (chosen or in_all or ["valid"])[0]
 
@@ -242,7 +242,7 @@ def frontier_report(a: Sweep, b: Sweep, *, quality: str | None = None, diversity
     if min(map(len, fronts)) < 1:
         raise EmptyError("a sweep has no temperature with molecules", hint="sweep lower temperatures")
     reach = [(d[front, 0].min(), d[front, 0].max()) for (_, d), front in zip(pairs, fronts, strict=True)]
-    low, high = max(each[0] for each in reach), min(each[1] for each in reach)
+    low, high = max(bounds[0] for bounds in reach), min(bounds[1] for bounds in reach)
     nothing = Interval(float("nan"), float("nan"), float("nan"))
     if low > high:
         return FrontierReport(a, b, quality, diversity, np.zeros(0), (), nothing)
@@ -272,7 +272,7 @@ def _ordered(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _measure(name: str) -> Measure:
-    return next(each for each in MEASURES if each.name == name)
+    return next(measure for measure in MEASURES if measure.name == name)
 
 
 def _axis(name: str) -> str:

@@ -75,8 +75,8 @@ def make_estimator(name: str) -> Estimator:
     Raises:
         UsageError: no such estimator, or a value that a setting cannot have.
     """
-    made: Estimator = make_part("estimator", name)
-    return made
+    estimator: Estimator = make_part("estimator", name)
+    return estimator
 
 
 def leave_one_out(reward: Float[Tensor, " n"]) -> Float[Tensor, " n"]:

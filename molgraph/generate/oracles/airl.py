@@ -73,7 +73,7 @@ class Discriminator(nn.Module):
 
     def fit(self, expert: Steps, policy: Steps, *, ridge: float = 1e-3, steps: int = STEPS) -> Discriminator:
         """Descend on ``-mean log D`` over the expert's steps, ``-mean log (1 - D)`` over the policy's, and a ridge."""
-        (a, b, p), (c, d, q) = (tuple(map(torch.from_numpy, each)) for each in (expert, policy))
+        (a, b, p), (c, d, q) = (tuple(map(torch.from_numpy, arrays)) for arrays in (expert, policy))
         optimizer = torch.optim.Adam(self.parameters(), RATE)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
         with torch_settings(None, 0):
@@ -174,9 +174,9 @@ class ChemistPreference(Oracle):
         """Trained on the edits."""
         rng, before, proposed = generator(0, "airl"), list[str](), list[str]()
         for text, _ in self.edits:
-            made = [mutate(text, rng) for _ in range(self.proposals)]
-            proposed += [each for each in made if each]
-            before += [text for each in made if each]
+            mutants = [mutate(text, rng) for _ in range(self.proposals)]
+            proposed += [mutant for mutant in mutants if mutant]
+            before += [text for mutant in mutants if mutant]
         log_pi = np.full(len(before) + len(self.edits), -np.log(self.proposals), np.float32)
         a, b = (describe([edit[k] for edit in self.edits]) for k in (0, 1))
         expert = Steps(a, b, log_pi[: len(a)])

@@ -91,9 +91,9 @@ class Combined(Oracle):
     @property
     def content(self) -> str:
         """What the scores depend on: equal for equal oracles, and empty where that of a part is."""
-        each = [term.content for term in self.terms]
-        words = repr(each) if self.combine == "sum" else f"{self.combine} {each!r}"
-        return words if all(content for _, content, *_ in each) else ""
+        contents = [term.content for term in self.terms]
+        words = repr(contents) if self.combine == "sum" else f"{self.combine} {contents!r}"
+        return words if all(content for _, content, *_ in contents) else ""
 
     @property
     def time_limit(self) -> float:  # type: ignore[override]
@@ -107,8 +107,8 @@ class Combined(Oracle):
 
     def score(self, smiles: Sequence[str]) -> Scores:
         """Where a search is led: ``guide``."""
-        found = self.score_parts(smiles)
-        return Scores(found.guide, found.reason)
+        result = self.score_parts(smiles)
+        return Scores(result.guide, result.reason)
 
     def score_parts(self, smiles: Sequence[str], given: Mapping[str, np.ndarray] = NOTHING) -> PartScores:
         """The scores of each SMILES, by parts; of parts whose values are given, by label, no oracle is asked."""
@@ -117,17 +117,17 @@ class Combined(Oracle):
         total, excess, within = np.zeros(n), np.zeros(n), np.ones(n, dtype=bool)
         for j, (term, label) in enumerate(zip(self.terms, self.labels, strict=True)):
             value = given.get(label)
-            found = term.oracle.score(smiles) if value is None else Scores(value, reasons_of(value))
-            parts[:, j] = found.value
-            fresh = (reason == "") & ~found.ok
-            words = [text or f"{label} has no value" for text in found.reason[fresh]]
+            scores = term.oracle.score(smiles) if value is None else Scores(value, reasons_of(value))
+            parts[:, j] = scores.value
+            fresh = (reason == "") & ~scores.ok
+            words = [text or f"{label} has no value" for text in scores.reason[fresh]]
             reason[fresh] = [f"{label}: {text}" if len(self.terms) > 1 else text for text in words]
             if term.weight and self.combine == "sum":
-                total += term.weight * term.value(found.value)
+                total += term.weight * term.value(scores.value)
             elif term.weight:
                 with np.errstate(divide="ignore"):  # the logarithm of 0
-                    total += term.weight * np.log(term.value(found.value))
-            missed, distance = term.outside(found.value)
+                    total += term.weight * np.log(term.value(scores.value))
+            missed, distance = term.outside(scores.value)
             within &= ~missed
             excess += distance / term.oracle.scale
         bad = reason != ""

@@ -106,8 +106,8 @@ class Command(Oracle):
             for chunk, numbers in zip(
                 chunks, pool.map(lambda c: self._numbers([smiles[i] for i in c], stop), chunks), strict=True
             ):
-                for row, (number, why) in zip(chunk, numbers, strict=True):
-                    value[row], reason[row] = number, why
+                for row, (number, error) in zip(chunk, numbers, strict=True):
+                    value[row], reason[row] = number, error
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
         return Scores(value, reason)
@@ -124,7 +124,7 @@ class Command(Oracle):
         """The number of each molecule or the reason why there is none, of one program or of one for each."""
         answer = self._run(smiles, stop)
         whole, numbers = len(answer.lines) == len(smiles), [_number(line) for line in answer.lines]
-        if len(smiles) > 1 and (answer.failure or not whole or any("no number" in why for _, why in numbers)):
+        if len(smiles) > 1 and (answer.failure or not whole or any("no number" in reason for _, reason in numbers)):
             return [one for text in smiles for one in self._numbers([text], stop)]
         if answer.failure:
             return [(math.nan, answer.failure)]

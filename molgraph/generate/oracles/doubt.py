@@ -47,7 +47,7 @@ def doubt_of(model: Model, smiles: Sequence[str], passes: int) -> Doubt:
     method = model.method
     fitted = [member for member in method.members if isinstance(member, Method)]
     if len(fitted) > 1:
-        members = [each.predict(table).value for each in fitted]
+        members = [learner.predict(table).value for learner in fitted]
     elif isinstance(method, GraphMethod) and dropouts(method):
         for k in range(passes):
             with thinned(method, k):

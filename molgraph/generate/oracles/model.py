@@ -119,9 +119,9 @@ class ModelOracle(Oracle):
     def score(self, smiles: Sequence[str]) -> Scores:
         """The prediction of each SMILES, made worse by doubt and distance where they are asked for."""
         doubt = doubt_of(self.model, smiles, self.passes) if self.pessimistic and len(smiles) else None
-        found = self.model.predict(list(smiles)) if doubt is None else doubt.prediction
-        column = found.columns.index(self.target)
-        value = self.better * found.value[:, column].astype(np.float64)
+        prediction = self.model.predict(list(smiles)) if doubt is None else doubt.prediction
+        column = prediction.columns.index(self.target)
+        value = self.better * prediction.value[:, column].astype(np.float64)
         if doubt is not None and self.pessimistic == "min":
             members = self.better * doubt.members[:, :, column]
             value = np.minimum(value, members.min(axis=0, initial=np.inf))
@@ -131,7 +131,7 @@ class ModelOracle(Oracle):
             distance = 1.0 - self.near.score(smiles).value
             value = value - self.penalty * np.maximum(distance - self.within, 0.0)
         value = self.better * value
-        return Scores(np.clip(value, 0.0, 1.0) if self.probability else value, found.reason)
+        return Scores(np.clip(value, 0.0, 1.0) if self.probability else value, prediction.reason)
 
     def trained_on(self, smiles: Sequence[str]) -> np.ndarray | None:
         """bool [n], whether the model learnt from each molecule; None where its file does not know."""

@@ -7,8 +7,8 @@ from contextlib import closing
 from functools import cached_property
 
 from molgraph.base.cluster import Cluster
+from molgraph.generate.oracles.calls import Ask, OracleCalls, Scored
 from molgraph.generate.oracles.combined import Combined
-from molgraph.generate.oracles.journal import Ask, OracleCalls, Scored
 
 
 class OracleCluster:
@@ -29,8 +29,8 @@ class OracleCluster:
         size = calls.oracle.shard
         shards = [smiles[i : i + size] for i in range(0, len(smiles), size)]
         items = ((shard, calls.asks(shard)) for shard in shards)
-        with closing(self.cluster.map(_score, self._scorer, items)) as made:
-            for shard, scored in made:
+        with closing(self.cluster.map(_score, self._scorer, items)) as results:
+            for shard, scored in results:
                 yield calls.placed(shard, scored)
 
 

@@ -76,9 +76,9 @@ class Oracle(ABC):
         It is empty where nothing tells; then calls are not kept from run to run.
         """
         values = {name: getattr(self, name, ...) for name in parameters_of(type(self))}
-        told = self.version or type(self).__module__.startswith("molgraph.")
+        versioned = self.version or type(self).__module__.startswith("molgraph.")
         plain = all(isinstance(v, str | int | float | None) for v in values.values())
-        return f"{self.version}{values}" if told and plain else ""
+        return f"{self.version}{values}" if versioned and plain else ""
 
     @abstractmethod
     def score(self, smiles: Sequence[str]) -> Scores:
@@ -133,16 +133,16 @@ def oracle_at(path: str, *argument: Any, **params: Any) -> Oracle:
     """
     if path.endswith(".py"):
         path = f"{path}:{_only_function(path)}"
-    found = load_object(path)
-    if isinstance(found, type) and issubclass(found, Oracle):
-        return make_of(found, path, *argument, **params)
+    obj = load_object(path)
+    if isinstance(obj, type) and issubclass(obj, Oracle):
+        return make_of(obj, path, *argument, **params)
     if argument or params:
         raise UnusedSettingError(f"{path!r} takes nothing in brackets", hint="only a class that is an Oracle does")
-    if isinstance(found, Oracle):
-        return found
-    file = inspect.getsourcefile(inspect.unwrap(found)) if inspect.isfunction(found) else None
+    if isinstance(obj, Oracle):
+        return obj
+    file = inspect.getsourcefile(inspect.unwrap(obj)) if inspect.isfunction(obj) else None
     version = f"{path} {sha256(Path(file).read_bytes()).hexdigest()[:16]}" if file else ""
-    return FunctionOracle(found, path.rpartition(":")[2], version)
+    return FunctionOracle(obj, path.rpartition(":")[2], version)
 
 
 def _only_function(path: str) -> str:
@@ -155,7 +155,7 @@ def _only_function(path: str) -> str:
         raise storage_error(f"cannot read {path}", error) from error
     except (SyntaxError, ValueError) as error:
         raise FormatError(f"{path} is no Python: {error}", hint="try it with python first") from error
-    names = [each.name for each in body if isinstance(each, ast.FunctionDef) and not each.name.startswith("_")]
+    names = [node.name for node in body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
     if "score" in names or len(names) == 1:
         return "score" if "score" in names else names[0]
     words = f"{path} has {len(names)} functions" if names else f"{path} has no function"
@@ -166,8 +166,8 @@ def oracle_class(name: str) -> type[Oracle] | None:
     """The class of oracles that a registered name or an import path names; None of a function's path."""
     if name.endswith(".py"):
         return None
-    found = load_object(name) if ":" in name else get("oracle", name)
-    return found if isinstance(found, type) and issubclass(found, Oracle) else None
+    obj = load_object(name) if ":" in name else get("oracle", name)
+    return obj if isinstance(obj, type) and issubclass(obj, Oracle) else None
 
 
 def make_oracle(name: str, *argument: Any, **params: Any) -> Oracle:

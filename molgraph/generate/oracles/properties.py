@@ -27,9 +27,9 @@ def _property(
     name: str, scale: float, summary: str, meaning: str, *, better: int = 1, step: float = 0.0, paper: str = ""
 ) -> None:
     """Register the oracle of a property; ``meaning`` is its docstring."""
-    own = {"__doc__": meaning, "__module__": __name__, "name": name, "better": better, "scale": scale, "step": step,
+    attrs = {"__doc__": meaning, "__module__": __name__, "name": name, "better": better, "scale": scale, "step": step,
            "unit": name == "qed"}  # fmt: skip
-    register("oracle", name, summary=summary, paper=paper)(type(name, (Property,), own))
+    register("oracle", name, summary=summary, paper=paper)(type(name, (Property,), attrs))
 
 
 _property(
@@ -85,5 +85,5 @@ class Alerts(Oracle):
     def score(self, smiles: Sequence[str]) -> Scores:
         """The number of alerts of each SMILES."""
         reason = np.array([why_unreadable(text) for text in smiles], dtype=object)
-        value = np.array([len(found) for found in alerts_of(smiles)], dtype=np.float64)
+        value = np.array([len(matches) for matches in alerts_of(smiles)], dtype=np.float64)
         return Scores(np.where(reason == "", value, np.nan), reason)

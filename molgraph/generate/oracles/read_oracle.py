@@ -52,6 +52,6 @@ def read_oracle(given: Given, lead: str = "") -> Combined:
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:
-    found = read_toml(path, "sa = {max = 4}", "oracle")
-    inner = found.get("oracle", found.get("objective", found))
+    config = read_toml(path, "sa = {max = 4}", "oracle")
+    inner = config.get("oracle", config.get("objective", config))
     return inner if isinstance(inner, Mapping) else {str(inner): 1.0}

@@ -119,9 +119,9 @@ class RiskAverse(Oracle):
 
     def features(self, smiles: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """float64 [n, parts], the value of each part in its typical differences, and object [n], why there is none."""
-        found = self.parts.score_parts(smiles)
-        columns = [found.parts[:, self.parts.terms.index(term)] for term in self.terms]
-        return np.stack([t.value(x) / t.scale for t, x in zip(self.terms, columns, strict=True)], axis=1), found.reason
+        scores = self.parts.score_parts(smiles)
+        columns = [scores.parts[:, self.parts.terms.index(term)] for term in self.terms]
+        return np.stack([t.value(x) / t.scale for t, x in zip(self.terms, columns, strict=True)], axis=1), scores.reason
 
     @cached_property
     def _known(self) -> tuple[np.ndarray, np.ndarray]:

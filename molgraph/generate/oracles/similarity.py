@@ -55,9 +55,9 @@ class Molecules:
     def nearest(self, smiles: Sequence[str]) -> Neighbours:
         """The nearest of these molecules to each SMILES."""
         prints: Fingerprints = morgan(smiles)
-        found = find_nearest(prints.x, self.bits)
-        similarity = np.where(prints.ok, found.similarity, np.nan)
-        return Neighbours(np.where(prints.ok, self.smiles[found.row], ""), similarity, prints.reasons)
+        neighbours = find_nearest(prints.x, self.bits)
+        similarity = np.where(prints.ok, neighbours.similarity, np.nan)
+        return Neighbours(np.where(prints.ok, self.smiles[neighbours.row], ""), similarity, prints.reasons)
 
     def holds(self, smiles: Sequence[str], near: Neighbours) -> np.ndarray:
         """bool [n], whether each SMILES is one of these molecules, salts, charges and stereo aside.
@@ -100,8 +100,8 @@ class Similarity(Oracle):
 
     def score(self, smiles: Sequence[str]) -> Scores:
         """The similarity of each SMILES."""
-        found = self._lead.nearest(smiles)
-        return Scores(found.similarity, found.reason)
+        neighbours = self._lead.nearest(smiles)
+        return Scores(neighbours.similarity, neighbours.reason)
 
 
 @register("oracle", "nearest", summary="Tanimoto to the nearest molecule of a table, 0 to 1")
@@ -130,5 +130,5 @@ class Nearest(Oracle):
 
     def score(self, smiles: Sequence[str]) -> Scores:
         """The similarity of each SMILES to its nearest."""
-        found = self.molecules.nearest(smiles)
-        return Scores(found.similarity, found.reason)
+        neighbours = self.molecules.nearest(smiles)
+        return Scores(neighbours.similarity, neighbours.reason)

@@ -33,6 +33,6 @@ class Smarts(Oracle):
     def score(self, smiles: Sequence[str]) -> Scores:
         """The matches of each SMILES."""
         counts = count_matches(self.pattern, smiles)
-        reason = np.array([why for _, why in counts], dtype=object)
+        reason = np.array([error for _, error in counts], dtype=object)
         value = np.array([n if self.count else min(n, 1) for n, _ in counts], dtype=np.float64)
         return Scores(np.where(reason == "", value, np.nan), reason)

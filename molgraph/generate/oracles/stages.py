@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from molgraph.base.errors import BadValueError, ConflictError, MissingOptionError, UnknownNameError, nearest
+from molgraph.generate.oracles.calls import Ask, OracleCalls, Scored
 from molgraph.generate.oracles.combined import NOTHING, Combined
-from molgraph.generate.oracles.journal import Ask, OracleCalls, Scored
 from molgraph.generate.oracles.term import Term
 
 KEYS = ("oracle", "until", "calls")
@@ -50,8 +50,8 @@ class Staged(Combined):
     @property
     def content(self) -> str:
         """What the scores of all stages depend on."""
-        each = [stage.content for stage in self.stages]
-        return repr([*zip(each, [*self.rules, Rule()], strict=True)]) if all(each) else ""
+        contents = [stage.content for stage in self.stages]
+        return repr([*zip(contents, [*self.rules, Rule()], strict=True)]) if all(contents) else ""
 
     def with_terms(self, *terms: Term) -> Staged:
         """The same with more terms in every stage."""
@@ -69,7 +69,7 @@ def read_stages(tables: Any, read: Any, combine: str = "sum") -> Staged:
     Raises:
         UsageError: another key, or a stage without an oracle or without an end.
     """
-    if not isinstance(tables, list) or not tables or not all(isinstance(each, Mapping) for each in tables):
+    if not isinstance(tables, list) or not tables or not all(isinstance(entry, Mapping) for entry in tables):
         raise BadValueError("the stages are no list of tables", hint="write [[stage]] above each")
     terms, stages, rules = list[Term](), list[Combined](), list[Rule]()
     for number, table in enumerate(tables, 1):

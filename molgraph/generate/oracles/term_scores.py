@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from molgraph.chem.identity import canonical_smiles
-from molgraph.generate.oracles.journal import OracleCalls
+from molgraph.generate.oracles.calls import OracleCalls
 
 
 class TermScores:

@@ -76,11 +76,11 @@ def term_of(text: str, lead: str) -> Term:
                 groups.append(text[start:i])
             emptied += sign
             start = i + 1
-    if (found := _TERM.fullmatch(emptied)) is None:
+    if (match := _TERM.fullmatch(emptied)) is None:
         raise BadValueError(f"the oracle's part {text!r} cannot be understood", hint=SYNTAX)
-    argument = groups.pop(0).strip() if found["argument"] else None
-    curve = found["transform"] and found["transform"] + (f"({groups.pop(0)})" if found["values"] else "")
-    rest = found["rest"]
+    argument = groups.pop(0).strip() if match["argument"] else None
+    curve = match["transform"] and match["transform"] + (f"({groups.pop(0)})" if match["values"] else "")
+    rest = match["rest"]
     low, high = (-math.inf, False), (math.inf, True)  # the number, and whether it is outside or inside
     for sign, equal, number in _BOUND.findall(rest):
         if sign == ">":
@@ -90,7 +90,7 @@ def term_of(text: str, lead: str) -> Term:
     weighed = re.match(rf":\s*({_NUMBER})", rest)
     weight = float(weighed[1]) if weighed else 0.0 if rest.strip() and not curve else 1.0
     bounds = Bounds(low[0], high[0], low[1], not high[1])
-    return _term(found["name"].strip(), argument, weight, bounds, {}, lead, make_transform(curve) if curve else None)
+    return _term(match["name"].strip(), argument, weight, bounds, {}, lead, make_transform(curve) if curve else None)
 
 
 def term_from_mapping(name: str, how: Any, lead: str) -> Term:
@@ -119,8 +119,8 @@ def term_from_mapping(name: str, how: Any, lead: str) -> Term:
         raise BadValueError(f"the transform of {name!r} is {curve!r}", hint='a text, as in transform = "window(2, 4)"')
     limits = Bounds(float(bounds[0]), float(bounds[1]))
     if isinstance(inner, Oracle) or (inner is not None and not isinstance(inner, str)):
-        made = inner if isinstance(inner, Oracle) else FunctionOracle(inner, name)
-        return Term(made, name, float(weight), *limits, transform)
+        scorer = inner if isinstance(inner, Oracle) else FunctionOracle(inner, name)
+        return Term(scorer, name, float(weight), *limits, transform)
     label, argument = "", None
     if isinstance(inner, str):
         head = next(pieces(inner, "("))
@@ -161,8 +161,8 @@ def _term(
         return Term(make_oracle("model", name, **settings, **params), label, weight, *bounds, transform)
     first, settings = _arguments(name, argument)
     oracle = oracle_at if ":" in name or name.endswith(".py") else make_oracle
-    made = oracle(name, *first, **settings, **params)
-    return Term(made, label or made.name, weight, *bounds, transform)
+    scorer = oracle(name, *first, **settings, **params)
+    return Term(scorer, label or scorer.name, weight, *bounds, transform)
 
 
 def _arguments(name: str, text: str | None) -> tuple[list[Any], dict[str, Any]]:
@@ -173,7 +173,7 @@ def _arguments(name: str, text: str | None) -> tuple[list[Any], dict[str, Any]]:
     known = {} if cls is None else parameters_of(cls)
     parts = [*pieces(text)]
     last = len(parts)
-    while last and (found := _SETTING.fullmatch(parts[last - 1])) and found[1] in known:
+    while last and (match := _SETTING.fullmatch(parts[last - 1])) and match[1] in known:
         last -= 1
     first, rest = ",".join(parts[:last]).strip(), ",".join(parts[last:])
     settings = settings_of(cls, read_part(f"{name}({rest})", "oracle")) if rest and cls is not None else {}

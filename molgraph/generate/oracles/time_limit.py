@@ -48,8 +48,8 @@ class TimeLimit:
             done, answer = answers.get(timeout=limit * len(items))
         except queue.Empty:
             self._hung.append(thread)
-            each = f" for each of {len(items)} molecules" if len(items) > 1 else ""
-            raise TooLongError(f"the oracle takes longer than {limit:g} s{each}") from None
+            suffix = f" for each of {len(items)} molecules" if len(items) > 1 else ""
+            raise TooLongError(f"the oracle takes longer than {limit:g} s{suffix}") from None
         if not done:
             raise answer
         return answer

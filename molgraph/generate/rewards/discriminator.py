@@ -56,7 +56,7 @@ class TextNetwork(nn.Module):
     def forward(self, codes: Int[Tensor, "n length"]) -> Float[Tensor, " n"]:
         """float [n], from ASCII codes, 0 behind a text's end."""
         x = self.embedding(codes).transpose(1, 2)
-        h = torch.cat([F.relu(each(x)).amax(dim=2) for each in self.filters], dim=1)
+        h = torch.cat([F.relu(conv(x)).amax(dim=2) for conv in self.filters], dim=1)
         gate = self.gate(h).sigmoid()
         return self.logit(self.dropout(gate * F.relu(self.change(h)) + (1 - gate) * h))[:, 0]
 
@@ -150,7 +150,7 @@ class Discriminator(Reward):
         else:
             order = random_numbers(self.seed, "real").permutation(len(builtin_molecules()))
             texts = [builtin_molecules()[row] for row in order[: self.draws]]
-        readable = [each.smiles for each in canonical_smiles(texts) if not each.reason]
+        readable = [molecule.smiles for molecule in canonical_smiles(texts) if not molecule.reason]
         if not readable:
             words = f"none of {len(texts):,} real molecules of the discriminator can be read"
             raise EmptyError(words, hint="name a table of molecules: discriminator(real=TABLE)")

@@ -93,13 +93,13 @@ def trained_bonus(steps: int, width: int, weight: float) -> HistoryBonus:
     alike = torch.from_numpy(Tanimoto().compare(bits, bits)).float()
     alike = (alike - alike.mean(dim=1, keepdim=True)) / alike.std(dim=1, keepdim=True)
     with torch_settings(None, derive(0, "learned bonus")), torch.enable_grad():
-        made = HistoryBonus(width)
-        descent = torch.optim.Adam(made.parameters(), 3e-3)
+        bonus = HistoryBonus(width)
+        descent = torch.optim.Adam(bonus.parameters(), 3e-3)
         for _ in range(steps):
             targets = torch.from_numpy(rng.choice(POOL, TOGETHER, replace=False))
-            loss = -simulate(made, x, alike[targets], weight).mean()
+            loss = -simulate(bonus, x, alike[targets], weight).mean()
             descent.zero_grad()
             loss.backward()
-            nn.utils.clip_grad_norm_(made.parameters(), 1.0)
+            nn.utils.clip_grad_norm_(bonus.parameters(), 1.0)
             descent.step()
-    return made.eval().requires_grad_(requires_grad=False)
+    return bonus.eval().requires_grad_(requires_grad=False)

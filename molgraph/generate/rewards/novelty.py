@@ -137,10 +137,10 @@ class Novelty(Reward):
             starts = [pool[row] for row in rng.permutation(len(pool))[: self.walks]]
         else:
             drawn = canonical_smiles(self.generator.sample(2 * self.walks, derive(self.seed, "starts")))
-            starts = [each.smiles for each in drawn if not each.reason][: self.walks]
+            starts = [molecule.smiles for molecule in drawn if not molecule.reason][: self.walks]
         with torch_settings(None, derive(self.seed, "weights")):
-            made = Comparator(self.k)
-        return made.fit(random_walks(starts, 4 * self.k, rng), seed=self.seed)
+            comparator = Comparator(self.k)
+        return comparator.fit(random_walks(starts, 4 * self.k, rng), seed=self.seed)
 
     def adjust(self, smiles: Sequence[str], score: np.ndarray) -> np.ndarray:
         """The scores, those of molecules near the memory lowered."""

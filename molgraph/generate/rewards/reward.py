@@ -51,8 +51,8 @@ def make_rewards(names: str | None) -> list[Reward]:
     Raises:
         UsageError: no such term, or a value that a setting cannot have.
     """
-    made = []
+    rewards = []
     for part in read_parts(names, "reward") if names else ():
         cls = get("reward", part.name)
-        made.append(cls(**settings_of(cls, part)))
-    return made
+        rewards.append(cls(**settings_of(cls, part)))
+    return rewards

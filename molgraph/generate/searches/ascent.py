@@ -68,17 +68,17 @@ class GradientAscent(LatentSearch):
             parts.append(path.reshape(self.steps, -1, self.d_latent)[at].reshape(-1, self.d_latent))
         z = self.within(np.vstack(parts))
         with torch.no_grad():
-            found = torch.stack([head.scores(torch.from_numpy(z).float()) for head in heads]).double().numpy()
-        return Points(z, found.mean(axis=0) - found.std(axis=0))
+            scores = torch.stack([head.scores(torch.from_numpy(z).float()) for head in heads]).double().numpy()
+        return Points(z, scores.mean(axis=0) - scores.std(axis=0))
 
     def _fit(self, step: int) -> list[Head]:
         order = np.argsort(-self.score, kind="stable")
         kept = np.unique(np.concatenate([order[: self.memory // 2], np.arange(len(self.z))[-self.memory // 2 :]]))
-        made = []
+        heads = []
         for i in range(self.heads):
             rows = generator(self.seed, "resample", step, i).choice(kept, len(kept)) if self.heads > 1 else kept
-            made.append(fit_head(self.z[rows], self.target[rows], seed=derive(self.seed, "head", step, i)))
-        return made
+            heads.append(fit_head(self.z[rows], self.target[rows], seed=derive(self.seed, "head", step, i)))
+        return heads
 
 
 def climb(heads: Sequence[Head], z: np.ndarray, steps: int, rate: float) -> np.ndarray:

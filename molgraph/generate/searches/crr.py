@@ -88,8 +88,8 @@ class CRR(LanguageSearch):
     def prepare(self) -> None:
         """The critic beside the model: a network of its size whose last layer gives values, 0 at first."""
         self.critic = deepcopy(self.agent.network)
-        for each in (self.critic.scores.weight, self.critic.scores.bias):
-            torch.nn.init.zeros_(each)
+        for parameter in (self.critic.scores.weight, self.critic.scores.bias):
+            torch.nn.init.zeros_(parameter)
         self.target = deepcopy(self.critic)
         super().prepare()
         self.critic_optimizer = torch.optim.Adam(self.critic.parameters(), self.learning_rate)
@@ -131,9 +131,9 @@ class CRR(LanguageSearch):
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """The model's loss and the critic's, means over tokens and ends."""
         flat = torch.tensor([code for row in codes for code in row], dtype=torch.int64)
-        given, target = (x.to(self.agent.device) for x in shifted(flat, torch.tensor(np.cumsum([0, *map(len, codes)]))))
+        seqs, target = (x.to(self.agent.device) for x in shifted(flat, torch.tensor(np.cumsum([0, *map(len, codes)]))))
         mask, place = target != PAD, target.clamp(min=0).unsqueeze(2)
-        logits, values = self.agent.network(given)[0].float(), self.critic(given)[0].float()
+        logits, values = self.agent.network(seqs)[0].float(), self.critic(seqs)[0].float()
         if self.agent.constraint is not None:
             logits = logits.masked_fill(~self.agent.constraint.masks(codes).to(self.agent.device), -torch.inf)
         log_p = logits.log_softmax(dim=2)
@@ -142,7 +142,7 @@ class CRR(LanguageSearch):
         with torch.no_grad():
             p = log_p.exp()
             weight = self.weight(q - (p * values).sum(dim=2))
-            later = (p * self.target(given)[0].float()).sum(dim=2)
+            later = (p * self.target(seqs)[0].float()).sum(dim=2)
             aim = torch.cat([later[:, 1:], later[:, :1]], dim=1)
             ends = torch.arange(mask.shape[1], device=mask.device) == mask.sum(dim=1, keepdim=True) - 1
             aim = torch.where(ends, score.unsqueeze(1), aim)

@@ -68,8 +68,8 @@ class CycleGANSearch(LatentSearch):
         good, poor = order[: max(len(order) // 4, 2)], order[len(order) // 2 :]
         if self.learned is None or self.asked % self.refit == 0:
             x, y = (self.z[np.sort(rows)[-self.memory :]] for rows in (poor, good))
-            made = LatentCycleGAN(width=self.width, steps=self.steps, seed=derive(self.seed, "translators", step))
-            self.learned = made.fit(x, y)
+            translator = LatentCycleGAN(width=self.width, steps=self.steps, seed=derive(self.seed, "translators", step))
+            self.learned = translator.fit(x, y)
         self.asked += 1
         rows = np.append(rng.choice(poor, n), rng.choice(good, n))
         begin = self.z[rows] + 0.2 * rng.standard_normal((len(rows), self.d_latent))

@@ -113,8 +113,8 @@ class FragmentDQN(Search):
             raise BadValueError(words, hint="name a table of larger molecules: fragments=actives.smi")
         self.actions = [(text, place) for text in self.library for place in range(len(open_labels(text)))]
         self.label = np.array([open_labels(text)[place] for text, place in self.actions])
-        own = [max(parts, key=heavy_atoms) for text in self.starts if (parts := brics_fragments([text]))]
-        self.first = own or self.library
+        fragments = [max(parts, key=heavy_atoms) for text in self.starts if (parts := brics_fragments([text]))]
+        self.first = fragments or self.library
         self.q = QNetwork(BITS + self.steps, gamma=self.gamma, width=self.width, seed=derive(self.seed, "network"))
 
     def tell(self, smiles: Sequence[str], score: np.ndarray) -> None:

@@ -41,8 +41,8 @@ class Head(nn.Module):
 
     def scores(self, z: Tensor) -> Tensor:
         """float [n]: the scaled scores of vectors [n, d]."""
-        found: Tensor = self.head(z)
-        return found.squeeze(-1)
+        scores: Tensor = self.head(z)
+        return scores.squeeze(-1)
 
 
 def latent_samples(z: np.ndarray, y: np.ndarray) -> Samples:

@@ -82,8 +82,8 @@ class LatentSearch(Search):
 
     def learn_known(self, smiles: Sequence[str], score: np.ndarray) -> int:
         """Encode the molecules, and learn their scores."""
-        found = self.space.encode(make_table(list(smiles)))
-        self._learn(found.mean[found.ok], score[found.ok])
+        encoding = self.space.encode(make_table(list(smiles)))
+        self._learn(encoding.mean[encoding.ok], score[encoding.ok])
         return len(self.z)
 
     def forget(self) -> None:
@@ -140,10 +140,10 @@ def encode_starts(generator: LatentGenerator, smiles: Sequence[str]) -> np.ndarr
     Raises:
         CellError: one has no place in the space; the message gives the reason.
     """
-    found = generator.encode(make_table(list(smiles)))
-    for row in np.flatnonzero(~found.ok).tolist():
+    encoding = generator.encode(make_table(list(smiles)))
+    for row in np.flatnonzero(~encoding.ok).tolist():
         raise CellError(
-            f"the start {smiles[row]!r} has no place in the generator's space: {found.reason[row]}",
+            f"the start {smiles[row]!r} has no place in the generator's space: {encoding.reason[row]}",
             hint="begin at another molecule, or train the generator on a corpus that has its fragments",
         )
-    return found.mean
+    return encoding.mean

@@ -73,8 +73,8 @@ class LanguageSearch(Search):
         """Learn from what was told, then draw ``n`` texts."""
         with self.agent.at_work():
             if self.told:
-                told = self.rewarded(self.told)
-                self.learn(self.dated(told) if self.keeps_log_mu else told, step)
+                samples = self.rewarded(self.told)
+                self.learn(self.dated(samples) if self.keeps_log_mu else samples, step)
                 self.told = []
             texts = self.write(n, step)
         return Proposals(texts, np.zeros(len(texts)))
@@ -138,9 +138,9 @@ class LanguageSearch(Search):
 
     def trained_generator(self) -> Generator:
         """The language model with the agent's weights."""
-        made: Any = copy(self.generator)
-        made.fitted = Fitted(deepcopy(self.agent.network).cpu().eval(), made.ready().vocabulary)
-        return made
+        generator: Any = copy(self.generator)
+        generator.fitted = Fitted(deepcopy(self.agent.network).cpu().eval(), generator.ready().vocabulary)
+        return generator
 
     def learn(self, told: Sequence[Written], step: int) -> None:
         """Train the agent on the texts of a batch."""
@@ -167,8 +167,8 @@ class LanguageSearch(Search):
         fresh = [row for row in dict.fromkeys(map(tuple, codes)) if row not in self.known]
         if fresh:
             with torch.no_grad():
-                found = self.prior.tokens(fresh).log_p.cpu()
-            self.known.update((row, found[i, : len(row) + 1].clone()) for i, row in enumerate(fresh))
+                log_p = self.prior.tokens(fresh).log_p.cpu()
+            self.known.update((row, log_p[i, : len(row) + 1].clone()) for i, row in enumerate(fresh))
         return pad_sequence([self.known[tuple(row)] for row in codes], batch_first=True).to(self.agent.device)
 
 
@@ -231,7 +231,7 @@ class PolicySearch(LanguageSearch):
         if not k:
             return super().write(n, step)
         groups = self.agent.draw_distinct(k, derive(self.seed, "write", step), groups=-(-n // k))
-        self.groups = [each.codes for each in groups if len(each.codes) == len(groups[0].codes)]
+        self.groups = [item.codes for item in groups if len(item.codes) == len(groups[0].codes)]
         codes = [text for group in self.groups for text in group]
         texts = self.remember(codes)
         self.text_of = dict(zip(map(tuple, codes), texts, strict=True))

@@ -165,6 +165,6 @@ def make_search(name: str, **params: Any) -> Search:
     cls = get("search", part.name)
     settings = {**settings_of(cls, part), **params}
     check_params(cls, settings, owner=part.name)
-    made: Search = cls(**settings)
-    made.fixed = "initial" in settings
-    return made
+    search: Search = cls(**settings)
+    search.fixed = "initial" in settings
+    return search

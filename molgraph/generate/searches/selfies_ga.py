@@ -116,7 +116,7 @@ class SelfiesGA(Search):
     def written(self, smiles: Sequence[str]) -> list[Member]:
         """The molecules that SELFIES can write."""
         rows = zip(smiles, alphabet("selfies").split(smiles), strict=True)
-        return [Member(tokens, text) for text, (tokens, why) in rows if tokens and not why]
+        return [Member(tokens, text) for text, (tokens, reason) in rows if tokens and not reason]
 
     def tell(self, smiles: Sequence[str], score: np.ndarray) -> None:
         """Keep the scores."""
@@ -163,7 +163,7 @@ class SelfiesGA(Search):
     def likeness(self, smiles: list[str], step: int) -> np.ndarray:
         """float64 [n]: ``D(m)`` after the training of this generation."""
         if self.judge is None:
-            reference = [text for text, why in canonical_smiles(self.draws(4 * self.population, 0)) if not why]
+            reference = [text for text, reason in canonical_smiles(self.draws(4 * self.population, 0)) if not reason]
             self.judge = Discriminator(reference, epochs=self.epochs, seed=derive(self.seed, "judge"))
         self.judge.learn(smiles, step)
         return self.judge.probability(smiles)
@@ -172,12 +172,12 @@ class SelfiesGA(Search):
         """A mutation of each parent, after the preset; what is no molecule, such as an empty text, is left out."""
         tokens = [mutate_tokens(one.tokens, rng, self.max_tokens) for one in parents]
         join, split = alphabet("selfies").join, alphabet("selfies").split
-        raw = [text for text, _ in canonical_smiles([join(each) for each in tokens])]
+        raw = [text for text, _ in canonical_smiles([join(row) for row in tokens])]
         prepared = [text or "" for text in standardise_smiles(raw, self.standardiser).values]
         born = []
-        for own, before, after in zip(tokens, raw, prepared, strict=True):
+        for child, before, after in zip(tokens, raw, prepared, strict=True):
             if not after:
                 continue
-            whole = own if after == before else split([after])[0][0]
+            whole = child if after == before else split([after])[0][0]
             born += [Member(whole, str(after))] if whole else []
         return born

@@ -32,8 +32,8 @@ class Residual(nn.Module):
 
     def forward(self, z: Tensor) -> Tensor:
         """float [n, d] to [n, d]."""
-        found: Tensor = z + self.change(z)
-        return found
+        output: Tensor = z + self.change(z)
+        return output
 
 
 class Translators(nn.Module):
@@ -176,10 +176,10 @@ class LatentCycleGAN:
     def belongs(self, z: np.ndarray) -> np.ndarray:
         """``D_Y(z)``: float64 [n], about 1 for a point that the critic takes for one of Y."""
         with torch.no_grad():
-            found = self.network.critic_y(torch.from_numpy((z - self.mean) / self.scale).float())
-        return np.asarray(found.double().numpy()[:, 0])
+            scores = self.network.critic_y(torch.from_numpy((z - self.mean) / self.scale).float())
+        return np.asarray(scores.double().numpy()[:, 0])
 
     def _map(self, by: nn.Module, z: np.ndarray) -> np.ndarray:
         with torch.no_grad():
-            found = by(torch.from_numpy((z - self.mean) / self.scale).float()).double().numpy()
-        return np.asarray(found * self.scale + self.mean)
+            output = by(torch.from_numpy((z - self.mean) / self.scale).float()).double().numpy()
+        return np.asarray(output * self.scale + self.mean)

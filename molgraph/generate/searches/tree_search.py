@@ -137,8 +137,8 @@ class TreeSearch(Search):
     def build(self, smiles: str, draft: tuple[str, Any]) -> str | None:
         """The product of an edit; None where it is no molecule."""
         with quiet():
-            made = finished(draft[1], self.max_atoms)
-        text = standardise_smiles([made], self.standardiser).values[0] if made else None
+            candidate = finished(draft[1], self.max_atoms)
+        text = standardise_smiles([candidate], self.standardiser).values[0] if candidate else None
         return str(text) if text and text != smiles else None
 
     def edits(self, smiles: str) -> list[str]:
@@ -149,8 +149,8 @@ class TreeSearch(Search):
                 self.before.setdefault(text, (smiles, reward))
             return [*dict.fromkeys(text for _, text in best)]
         rng = generator(self.seed, "edits", smiles)
-        made = [mutate(smiles, rng, max_atoms=self.max_atoms) for _ in range(self.width)]
-        prepared = standardise_smiles([text for text in made if text], self.standardiser).values
+        mutants = [mutate(smiles, rng, max_atoms=self.max_atoms) for _ in range(self.width)]
+        prepared = standardise_smiles([text for text in mutants if text], self.standardiser).values
         return [text for text in dict.fromkeys(map(str, filter(None, prepared))) if text != smiles]
 
     def evaluate(self, smiles: str) -> float:

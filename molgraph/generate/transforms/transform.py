@@ -59,9 +59,9 @@ def make_transform(text: str) -> Transform:
     cls = get("transform", part.name)
     settings = settings_of(cls, part)
     try:
-        made: Transform = cls(**settings)
+        transform: Transform = cls(**settings)
     except TypeError:
         words = f"the transform {text!r} lacks a value"
         raise BadValueError(words, hint=f"molgraph models {part.name} lists its parameters") from None
-    made.text = text.strip()
-    return made
+    transform.text = text.strip()
+    return transform

@@ -55,7 +55,7 @@ class AttachmentGraphs:
 
     def to_store(self) -> GraphStore:
         """The graphs and their hashes, which ``from_store`` takes."""
-        atoms, bonds = (offsets_of([len(each) for each in kept]) for kept in (self._atoms, self._bonds))
+        atoms, bonds = (offsets_of([len(array) for array in kept]) for kept in (self._atoms, self._bonds))
         levels = {
             "atom": Level(atoms, {"code": np.concatenate([np.zeros(0, np.int64), *self._atoms])}),
             "bond": Level(bonds, {"row": np.concatenate([np.zeros((0, 4), np.int64), *self._bonds])}),
@@ -67,18 +67,18 @@ class AttachmentGraphs:
     @classmethod
     def from_store(cls, vocabulary: Vocabulary, store: GraphStore) -> AttachmentGraphs:
         """The graphs under the numbers that they had."""
-        made, atom, bond = cls(vocabulary), store.levels["atom"], store.levels["bond"]
-        made._atoms = np.split(atom.arrays["code"], atom.offsets[1:-1])[: len(store)]
-        made._bonds = np.split(bond.arrays["row"], bond.offsets[1:-1])[: len(store)]
-        made._of_hash = {digest: k for k, digest in enumerate(store.extra["hash"].tolist())}
-        return made
+        graphs, atom, bond = cls(vocabulary), store.levels["atom"], store.levels["bond"]
+        graphs._atoms = np.split(atom.arrays["code"], atom.offsets[1:-1])[: len(store)]
+        graphs._bonds = np.split(bond.arrays["row"], bond.offsets[1:-1])[: len(store)]
+        graphs._of_hash = {digest: k for k, digest in enumerate(store.extra["hash"].tolist())}
+        return graphs
 
     def number(self, made: Assembly, parent: int, label: ClusterLabel, overlap: Overlap) -> int:
         """The number of the graph of an attachment that is not made yet."""
-        own, atoms = made.labels[parent], made.atoms[parent]
-        near = tuple(sorted((each.key, places) for each, places, _ in _neighbours(made, parent)))
+        parent_label, atoms = made.labels[parent], made.atoms[parent]
+        near = tuple(sorted((neighbour.key, places) for neighbour, places, _ in _neighbours(made, parent)))
         used = tuple(made.used[atom] for atom in atoms)
-        signature = (own.key, label.key, overlap, near, used)
+        signature = (parent_label.key, label.key, overlap, near, used)
         if (number := self._of_signature.get(signature)) is None:
             code, bonds = self._graph(made, parent, label, overlap)
             digest = _digest(code, bonds)
@@ -91,10 +91,10 @@ class AttachmentGraphs:
     def collate(self, numbers: np.ndarray) -> GraphBatch:
         """The graphs of those numbers side by side."""
         atoms, bonds = [self._atoms[k] for k in numbers], [self._bonds[k] for k in numbers]
-        first = offsets_of([len(each) for each in atoms])
+        first = offsets_of([len(array) for array in atoms])
         joined = np.concatenate([np.zeros((0, 4), np.int64), *bonds])
-        shift = np.repeat(first[:-1], [len(each) for each in bonds])
-        starts = offsets_of([len(each) for each in bonds])
+        shift = np.repeat(first[:-1], [len(array) for array in bonds])
+        starts = offsets_of([len(array) for array in bonds])
         put = torch.from_numpy
         bond = {
             "source": put(joined[:, 0] + shift),
@@ -103,9 +103,9 @@ class AttachmentGraphs:
             "code": put(joined[:, 2] - 1),
         }
         code = np.concatenate([np.zeros(0, np.int64), *atoms])
-        found, code = np.unique(code, return_inverse=True)
+        codes, code = np.unique(code, return_inverse=True)
         levels = {
-            "atom": BatchLevel(put(first), {"code": put(code)}, self._features(found)),
+            "atom": BatchLevel(put(first), {"code": put(code)}, self._features(codes)),
             "bond": BatchLevel(put(starts), bond, torch.eye(D_BOND)),
         }
         return GraphBatch(len(numbers), levels)
@@ -130,19 +130,19 @@ class AttachmentGraphs:
         where, kinds = [PARENT] * len(atoms), list(made.labels[parent].atoms)
         used = [min(made.used[atom], MOST_BONDS) for atom in atoms]
         bonds = {(i, j): order for i, j, order in made.labels[parent].bonds}
-        clusters = [(each, held, OTHER) for each, _, held in _neighbours(made, parent)]
+        clusters = [(cluster, held, OTHER) for cluster, _, held in _neighbours(made, parent)]
         shared = {p: atoms[a] for a, p in overlap}
         clusters.append((label, tuple(shared.get(p, -1 - p) for p in range(len(label))), CHILD))
-        for each, held, mark in clusters:
+        for cluster, held, mark in clusters:
             for p, atom in enumerate(held):
                 if atom not in place:
                     place[atom] = len(kinds)
-                    kinds.append(each.atoms[p])
+                    kinds.append(cluster.atoms[p])
                     where.append(mark)
                     used.append(0)
                 elif mark == CHILD:
                     where[place[atom]] = SHARED
-            for i, j, order in each.bonds:
+            for i, j, order in cluster.bonds:
                 a, b = place[held[i]], place[held[j]]
                 bonds[min(a, b), max(a, b)] = order
         base = 4 * (MOST_BONDS + 1)
@@ -176,11 +176,11 @@ def _digest(code: Sequence[int], bonds: dict[tuple[int, int], int]) -> int:
     for (i, j), order in bonds.items():
         near[i].append((j, order))
         near[j].append((i, order))
-    colour = [_mixed(each + 1) for each in code]
+    colour = [_mixed(element + 1) for element in code]
     for _ in range(ROUNDS):
         colour = [
-            _mixed(3 * own + sum(_mixed(colour[j] * 4 + order) for j, order in near[k]))
-            for k, own in enumerate(colour)
+            _mixed(3 * value + sum(_mixed(colour[j] * 4 + order) for j, order in near[k]))
+            for k, value in enumerate(colour)
         ]  # fmt: skip
     return _mixed(sum(map(_mixed, colour)) + len(code))
 

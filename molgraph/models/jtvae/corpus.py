@@ -48,12 +48,12 @@ def pack_trees(
         graphs: numbers the graphs of candidates; new ones are added.
     """
     bare = map_molecules(constitution_of, smiles, lambda text, _: Constitution(text, ()), label="stereo")
-    found = []
+    candidates = []
     with bar("attachments", len(trees), len(trees) < 1000 or None) as line:
         for tree in trees:
-            found.append(candidates_of(tree, graphs, vocabulary.longest))
+            candidates.append(candidates_of(tree, graphs, vocabulary.longest))
             line.advance()
-    store = featurize([each.smiles for each in bare])
+    store = featurize([entry.smiles for entry in bare])
     levels = {
         **store.levels,
         CLUSTER: _level(
@@ -63,17 +63,17 @@ def pack_trees(
             index={"parent": CLUSTER},
         ),
         CANDIDATE: _level(
-            [len(each.node) for each in found],
-            node=[k for each in found for k in each.node],
-            graph=[k for each in found for k in each.graph],
-            true=[k for each in found for k in each.true],
+            [len(entry.node) for entry in candidates],
+            node=[k for entry in candidates for k in entry.node],
+            graph=[k for entry in candidates for k in entry.graph],
+            true=[k for entry in candidates for k in entry.true],
             index={"node": CLUSTER},
         ),
         SITE: _level(
-            [len(each.sites) for each in bare],
-            begin=[site.begin for each in bare for site in each.sites],
-            end=[site.end for each in bare for site in each.sites],
-            label=[site.label for each in bare for site in each.sites],
+            [len(entry.sites) for entry in bare],
+            begin=[site.begin for entry in bare for site in entry.sites],
+            end=[site.end for entry in bare for site in entry.sites],
+            label=[site.label for entry in bare for site in entry.sites],
             index={"begin": "atom", "end": "atom"},
         ),
     }
@@ -83,21 +83,21 @@ def pack_trees(
 def candidates_of(tree: JunctionTree, graphs: AttachmentGraphs, longest: int) -> Candidates:
     """The open attachments of a tree that is put together by its own overlaps."""
     out = Candidates([], [], [])
-    made = Assembly(tree.labels[0])
+    assembly = Assembly(tree.labels[0])
     for node in range(1, len(tree)):
-        parent, label, own = tree.parent[node], tree.labels[node], tree.overlaps[node]
-        ways = made.overlaps(parent, label, longest=longest)
+        parent, label, overlap = tree.parent[node], tree.labels[node], tree.overlaps[node]
+        ways = assembly.overlaps(parent, label, longest=longest)
         if len(ways) > 1:
-            true = graphs.number(made, parent, label, own)
-            numbers = sorted({true, *(graphs.number(made, parent, label, way) for way in ways)})
+            true = graphs.number(assembly, parent, label, overlap)
+            numbers = sorted({true, *(graphs.number(assembly, parent, label, way) for way in ways)})
             if len(numbers) > 1:
                 out.node.extend([node] * len(numbers))
                 out.graph.extend(numbers)
                 out.true.extend(number == true for number in numbers)
-        made.attach(parent, label, own)
+        assembly.attach(parent, label, overlap)
     return out
 
 
 def _level(sizes: list[int], *, index: dict[str, str], **arrays: list) -> Level:
-    made = {name: np.array(values, dtype=bool if name == "true" else np.int64) for name, values in arrays.items()}
-    return Level(offsets_of(sizes), made, index)
+    columns = {name: np.array(values, dtype=bool if name == "true" else np.int64) for name, values in arrays.items()}
+    return Level(offsets_of(sizes), columns, index)

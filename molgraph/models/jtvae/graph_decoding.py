@@ -50,14 +50,14 @@ class GraphDecoder:
         code = batch[CLUSTER].arrays["code"]
         states = self.network.tree_messages(code, messages)
         first, z = batch[CLUSTER].offsets.tolist(), self.network.attach_z(z_graph)
-        made: list[Assembly | None] = [Assembly(self.vocabulary.labels[tree.codes[0]]) for tree in trees]
+        assemblies: list[Assembly | None] = [Assembly(self.vocabulary.labels[tree.codes[0]]) for tree in trees]
         until = time.monotonic() + self.limits.seconds
         for node in range(1, max((len(tree.codes) for tree in trees), default=0)):
             if time.monotonic() >= until:
-                made = [tree.made for tree in trees]
+                assemblies = [tree.made for tree in trees]
                 break
-            self._attach(node, trees, made, (messages, states, first, z))
-        texts = [each.smiles() if each else "" for each in made]
+            self._attach(node, trees, assemblies, (messages, states, first, z))
+        texts = [assembly.smiles() if assembly else "" for assembly in assemblies]
         return self._with_stereo(texts, z_graph, [tree.rng for tree in trees])
 
     def _attach(
@@ -89,7 +89,7 @@ class GraphDecoder:
             assert one is not None
             distinct = [*dict.fromkeys(numbers)]
             number = distinct[drawn(chance, tree.rng)]
-            same = [way for way, own in zip(ways, numbers, strict=True) if own == number]
+            same = [way for way, candidate in zip(ways, numbers, strict=True) if candidate == number]
             way = same[int(tree.rng.integers(len(same)))]
             one.attach(tree.parent[node], self.vocabulary.labels[tree.codes[node]], way)
 
@@ -103,7 +103,7 @@ class GraphDecoder:
         messages, states, first, z = read
         distinct = [[*dict.fromkeys(numbers)] for _, _, numbers in open_ways]
         self._encode({number for numbers in distinct for number in numbers})
-        sizes = [len(each) for each in distinct]
+        sizes = [len(group) for group in distinct]
         rows = np.repeat([k for k, _, _ in open_ways], sizes)
         nodes = torch.from_numpy(np.array(first)[rows] + node).to(z.device)
         graph = torch.stack([self._encoded[number] for numbers in distinct for number in numbers])
@@ -116,34 +116,34 @@ class GraphDecoder:
         """Encode the graphs that are new."""
         new = sorted(number for number in numbers if number not in self._encoded)
         if new:
-            made = self.network.graphs.collate(np.array(new)).to(self.network.embedding.weight.device)
-            self._encoded |= dict(zip(new, self.network.attachment_encoder(made).graphs, strict=True))
+            batch = self.network.graphs.collate(np.array(new)).to(self.network.embedding.weight.device)
+            self._encoded |= dict(zip(new, self.network.attachment_encoder(batch).graphs, strict=True))
 
     def _another_way(self, tree: DrawnTree) -> Assembly:
         """Another way to put a tree together, by a search of limited length; the one that it was drawn with at last."""
         labels = [self.vocabulary.labels[code] for code in tree.codes]
-        made, left = Assembly(labels[0]), self.limits.attempts
+        assembly, left = Assembly(labels[0]), self.limits.attempts
         waiting: list[list[Overlap]] = []
-        while len(made.labels) < len(labels) and left > 0:
-            node = len(made.labels)
+        while len(assembly.labels) < len(labels) and left > 0:
+            node = len(assembly.labels)
             if len(waiting) < node:
-                ways = made.overlaps(tree.parent[node], labels[node], longest=self.vocabulary.longest)
+                ways = assembly.overlaps(tree.parent[node], labels[node], longest=self.vocabulary.longest)
                 waiting.append([ways[i] for i in tree.rng.permutation(len(ways))])
             if waiting[-1]:
-                made.attach(tree.parent[node], labels[node], waiting[-1].pop())
+                assembly.attach(tree.parent[node], labels[node], waiting[-1].pop())
                 left -= 1
             else:
                 waiting.pop()
                 if not waiting:
                     return tree.made
-                made.undo()
-        return made if len(made.labels) == len(labels) else tree.made
+                assembly.undo()
+        return assembly if len(assembly.labels) == len(labels) else tree.made
 
     def _with_stereo(self, texts: Sequence[str], z_graph: Tensor, rngs: Sequence[np.random.Generator]) -> list[str]:
         """Draw the way of each site of each constitution."""
         out = list(texts)
         bare = {k: constitution_of(text) for k, text in enumerate(texts) if text and not why_unreadable(text)}
-        open_ = [k for k, each in bare.items() if each.sites]
+        open_ = [k for k, constitution in bare.items() if constitution.sites]
         if not open_:
             return out
         store = featurize([bare[k].smiles for k in open_])

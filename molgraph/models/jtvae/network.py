@@ -125,9 +125,9 @@ class JTVAENetwork(nn.Module):
     def _candidates(self, batch: GraphBatch) -> tuple[GraphBatch, Tensor]:
         """The distinct graphs of a batch's candidates, and which of them each candidate has."""
         numbers, which = np.unique(batch[CANDIDATE].arrays["graph"].numpy(force=True), return_inverse=True)
-        made = self.graphs.collate(numbers)
-        self.attachment_encoder.prepare(made)
-        return made, torch.from_numpy(which)
+        attachments = self.graphs.collate(numbers)
+        self.attachment_encoder.prepare(attachments)
+        return attachments, torch.from_numpy(which)
 
     def encode(self, batch: GraphBatch) -> Encodings:
         """The posterior of each molecule, and the states that decoders read."""
@@ -135,8 +135,8 @@ class JTVAENetwork(nn.Module):
         messages = self.tree_messages(batch[CLUSTER].arrays["code"], trees)
         roots = batch[CLUSTER].offsets[:-1]
         heard = propagate(messages, trees.inward).index_select(0, roots)
-        own = self.embedding(batch[CLUSTER].arrays["code"].index_select(0, roots))
-        tree = self.root(torch.cat([own, heard], dim=1)).relu()
+        embedded = self.embedding(batch[CLUSTER].arrays["code"].index_select(0, roots))
+        tree = self.root(torch.cat([embedded, heard], dim=1)).relu()
         encoded = self.graph_encoder(batch, rows=True)
         atoms = encoded.rows[0].h
         label = F.one_hot(batch[SITE].arrays["label"], N_STEREO).to(atoms.dtype)
@@ -207,9 +207,9 @@ class JTVAENetwork(nn.Module):
         level = batch[CANDIDATE]
         if not len(level):
             return z_graph.new_zeros(())
-        made, which = batch.once("attachments", lambda: self._candidates(batch))
+        attachments, which = batch.once("attachments", lambda: self._candidates(batch))
         node = level.arrays["node"]
-        graph = self.attachment_encoder(made).graphs.index_select(0, which.to(node.device))
+        graph = self.attachment_encoder(attachments).graphs.index_select(0, which.to(node.device))
         context = self.context(encoded.messages, encoded.trees, node)
         z = self.attach_z(z_graph).index_select(0, batch.graph_of(CANDIDATE))
         scores = self.attachment_scores(graph, context, z)

@@ -101,9 +101,9 @@ class TreeDecoder:
                 depth *= 2
             rows = torch.tensor(active, device=device)
             level = torch.tensor([len(trees[k].path) - 1 for k in active], device=device)
-            own = torch.tensor([trees[k].codes[trees[k].path[-1]] for k in active], device=device)
+            ids = torch.tensor([trees[k].codes[trees[k].path[-1]] for k in active], device=device)
             here = state[rows, level]
-            expand = network.expand_scores(self.x[own], here[:, 0] + here[:, 2], z_tree, rows)
+            expand = network.expand_scores(self.x[ids], here[:, 0] + here[:, 2], z_tree, rows)
             chance = torch.sigmoid(expand.double() / self.temperature).cpu().numpy()
             grows = np.array(
                 [self._may_grow(trees[k]) and trees[k].rng.random() < p for k, p in zip(active, chance, strict=True)]
@@ -111,7 +111,7 @@ class TreeDecoder:
             if grows.any():
                 mine = torch.from_numpy(np.flatnonzero(grows)).to(device)
                 sent = gru.update(
-                    self.inputs[own[mine]], torch.cat([here[mine, 0] + here[mine, 2], here[mine, 1] + here[mine, 3]], 1)
+                    self.inputs[ids[mine]], torch.cat([here[mine, 0] + here[mine, 2], here[mine, 1] + here[mine, 3]], 1)
                 )
                 likely = self._likely(network.label_scores(sent, z_tree, rows[mine]))
                 for j, i in enumerate(mine.tolist()):
@@ -125,7 +125,7 @@ class TreeDecoder:
                 state[rows[mine], level[mine] + 1] = torch.stack([sent, heard[:, d:], *[torch.zeros_like(sent)] * 2], 1)
             back = torch.from_numpy(np.flatnonzero(~grows & (level.cpu().numpy() > 0))).to(device)
             if len(back):
-                sent = gru.update(self.inputs[own[back]], torch.cat([here[back, 2], here[back, 3]], 1))
+                sent = gru.update(self.inputs[ids[back]], torch.cat([here[back, 2], here[back, 3]], 1))
                 above = torch.tensor(
                     [trees[active[i]].codes[trees[active[i]].path[-2]] for i in back.tolist()], device=device
                 )
@@ -167,8 +167,8 @@ class TreeDecoder:
     def _fitting(self, code: int) -> np.ndarray:
         """bool [labels]: those that have a type of atom in common with a label."""
         if code not in self._compatible:
-            own = {*self.vocabulary.labels[code].atoms}
-            self._compatible[code] = np.array([not own.isdisjoint(each.atoms) for each in self.vocabulary.labels])
+            atoms = {*self.vocabulary.labels[code].atoms}
+            self._compatible[code] = np.array([not atoms.isdisjoint(label.atoms) for label in self.vocabulary.labels])
         return self._compatible[code]
 
 

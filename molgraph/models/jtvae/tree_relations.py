@@ -75,12 +75,12 @@ def traversal(batch: GraphBatch, level: str = "cluster") -> Traversal:
     which = np.arange(len(node)) - first[:-1][node]
     expand = which < n_children[node]
     # the parent's message is known to all visits, a child's to those after it
-    own = np.flatnonzero(~root[node])
+    nonroots = np.flatnonzero(~root[node])
     later = n_children[parent[child]] - order[child]
     starts = first[parent[child]] + order[child] + 1
     rows = np.repeat(starts - offsets_of(later)[:-1], later) + np.arange(later.sum())
-    source = np.concatenate([down[node[own]], np.repeat(up[child], later)])
-    target = np.concatenate([own, rows])
+    source = np.concatenate([down[node[nonroots]], np.repeat(up[child], later)])
+    target = np.concatenate([nonroots, rows])
     heard = _relation(source, target, len(messages.leaves), len(node))
     return Traversal(messages, torch.from_numpy(node), torch.from_numpy(expand.astype(np.float32)), heard)
 

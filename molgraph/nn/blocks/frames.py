@@ -53,13 +53,13 @@ class Frames(BlockOption):
 
     def around(self, call: Callable[..., Encoded], batch: GraphBatch, rows: bool) -> Encoded:
         """The mean of the encoder's answers over the frames: 8, or 4 where mirror images are kept apart."""
-        answers = [call(with_coordinates(batch, each), rows=rows) for each in self.coordinates(batch)]
+        answers = [call(with_coordinates(batch, pose), rows=rows) for pose in self.coordinates(batch)]
         share = 1 / len(answers)
         return Encoded(
-            share * torch.stack([each.graphs for each in answers]).sum(0),
-            tuple(_mean_rows([each.rows[i] for each in answers]) for i in range(len(answers[0].rows))),
+            share * torch.stack([pose.graphs for pose in answers]).sum(0),
+            tuple(_mean_rows([pose.rows[i] for pose in answers]) for i in range(len(answers[0].rows))),
             {name: torch.stack([a.penalties[name] for a in answers]).mean() for name in answers[0].penalties},
-            tuple(share * torch.stack(layer).sum(0) for layer in zip(*(each.layers for each in answers), strict=True)),
+            tuple(share * torch.stack(layer).sum(0) for layer in zip(*(pose.layers for pose in answers), strict=True)),
         )
 
     def coordinates(self, batch: GraphBatch) -> Iterator[Float[Tensor, "n_atoms 3"]]:
@@ -91,7 +91,7 @@ def with_coordinates(batch: GraphBatch, coordinates: Float[Tensor, "n_atoms 3"])
 
 
 def _mean_rows(rows: list[Rows]) -> Rows:
-    return replace(rows[0], h=torch.stack([each.h for each in rows]).mean(0))
+    return replace(rows[0], h=torch.stack([frame_rows.h for frame_rows in rows]).mean(0))
 
 
 CARD = SystemCard(

@@ -74,9 +74,9 @@ class LayerDrop(Stack):
         self.kept = frozenset(kept_layers(n, self.depth, self.keep))
         for part in encoder.children():
             if isinstance(part, nn.ModuleList) and part and len(part) % n == 0:
-                each = len(part) // n  # consecutive modules of a layer
+                n_modules = len(part) // n  # consecutive modules of a layer
                 for i in range(len(part)):
-                    if i // each not in self.kept:
+                    if i // n_modules not in self.kept:
                         part[i] = nn.Identity()
         return ""
 

@@ -184,8 +184,8 @@ class _Coupled(torch.autograd.Function):
     ) -> tuple[Float[Tensor, "n d"], ...]:
         out = forward_pairs(layers, h)
         ctx.layers, ctx.norms = layers, norms
-        ctx.save_for_backward(*(each.detach() for each in out[-2:]))
-        return tuple(each.clone() if each is h else each for each in out)
+        ctx.save_for_backward(*(tensor.detach() for tensor in out[-2:]))
+        return tuple(tensor.clone() if tensor is h else tensor for tensor in out)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[None, None, Tensor]:

@@ -111,8 +111,8 @@ class FlowBottleneck(Bottleneck):
     def bend(self, z: Float[Tensor, "rows d"]) -> Moved:
         """The points after all maps, and the sum of their log determinants."""
         total = z.new_zeros(len(z))
-        for each in self.maps:
-            z, log_det = each(z)
+        for flow in self.maps:
+            z, log_det = flow(z)
             total = total + log_det
         return Moved(z, total)
 
@@ -120,7 +120,7 @@ class FlowBottleneck(Bottleneck):
         """The image of the mean and the spread around it, by points that are the same for every row."""
         q = self.posterior(h)
         noise = torch.from_numpy(generator(0, "moments").standard_normal((MOMENTS, self.d))).to(q.mean)
-        points = torch.stack([self.bend(q.draw(each.expand_as(q.mean))).z for each in noise])
+        points = torch.stack([self.bend(q.draw(sample.expand_as(q.mean))).z for sample in noise])
         centre = self.bend(q.mean).z
         return Gaussian(centre, (points - centre).square().mean(dim=0).clamp(min=1e-9).log())
 

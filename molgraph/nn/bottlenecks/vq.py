@@ -95,7 +95,7 @@ class VectorQuantisation(CodeBottleneck):
         above = self._level(0, self.linears[0](mean))
         z, code = above.z[group], above.code[group]
         below = self._level(1, self.linears[1](torch.cat([h, z.to(h.dtype)], dim=1)))
-        prices = {name: torch.cat([above.prices[name][group], each], dim=1) for name, each in below.prices.items()}
+        prices = {name: torch.cat([above.prices[name][group], price], dim=1) for name, price in below.prices.items()}
         return Quantised(torch.cat([z, below.z], dim=1), torch.cat([code, below.code], dim=1), prices)
 
     def _level(self, i: int, z_e: Float[Tensor, "n d"]) -> Quantised:

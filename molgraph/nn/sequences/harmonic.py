@@ -94,7 +94,7 @@ class Harmonic(SequenceLayers):
         taps: Annotated[int, Range(1, 32)] = 2,
     ) -> None:
         super().__init__(d_in, d, n_layers, dropout)
-        if not anchors or not all(0 < each * taps <= FARTHEST for each in anchors):
+        if not anchors or not all(0 < anchor * taps <= FARTHEST for anchor in anchors):
             words = f"anchors {[*anchors]} and {taps} taps"
             raise BadValueError(words, hint=f"anchors are above 0, and anchor x taps at most {FARTHEST} tokens")
         widths = (d_in, *[d] * n_layers)

@@ -35,7 +35,7 @@ class _Recurrent(SequenceLayers):
         """The state of some sequences, [layers, n, d] each."""
         if isinstance(state, Tensor):
             return state.index_select(1, index)
-        return tuple(self.rows(each, index) for each in state)
+        return tuple(self.rows(part, index) for part in state)
 
 
 @register("sequence", "gru", summary="gated recurrent units", paper="Cho et al. 2014, EMNLP, 1724")

@@ -40,9 +40,9 @@ class WeighedBatchNorm(CountedBatchNorm):
         if self.training or a == 0 or len(h) == 0:
             return super().forward(h, members)
         assert mean is not None and variance is not None
-        own, spread, _ = group_moments(h.to(mean.dtype), members.target, members.n_target)
-        mixed = a * own + (1 - a) * mean
-        square = a * (spread + own.square()) + (1 - a) * (variance + mean.square())
+        batch_mean, spread, _ = group_moments(h.to(mean.dtype), members.target, members.n_target)
+        mixed = a * batch_mean + (1 - a) * mean
+        square = a * (spread + batch_mean.square()) + (1 - a) * (variance + mean.square())
         scale = ((square - mixed.square()).clamp(min=0) + self.eps).rsqrt()
         graph = members.target
         out = (h - mixed.index_select(0, graph)) * scale.index_select(0, graph) * self.weight + self.bias
@@ -112,8 +112,8 @@ class CalibrateNorm(Callback):
         for number, a in enumerate(SHARES):
             self.set_share(a)
             losses.append(objective(network, batch, state))
-            found = torch.tensor([float(losses[-1].total.detach()), float(losses[-1].count)], dtype=torch.float64)
-            self.totals[number] += found.to(self.totals)
+            sums = torch.tensor([float(losses[-1].total.detach()), float(losses[-1].count)], dtype=torch.float64)
+            self.totals[number] += sums.to(self.totals)
         return losses[0]
 
     def after_epoch(self, network: Any) -> Mapping[str, float]:

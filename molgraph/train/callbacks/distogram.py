@@ -68,7 +68,7 @@ class DistogramLoss(Callback):
         with states_of(network.encoder) as seen:
             loss = objective(network, batch, state)
         encoded, graphs = (seen or [network.encoder(batch.parts[0].batch, rows=True)])[0], batch.parts[0].batch
-        (h,) = (each.h for each in encoded.rows if each.level == "atom")
+        (h,) = (states.h for states in encoded.rows if states.level == "atom")
         total, count = pair_losses(network.parts[HEAD], h, graphs)
         return loss.with_penalties({HEAD: total / count}, {HEAD: self.weight})
 

@@ -65,7 +65,7 @@ class FreeLB(Callback):
 
     def begin(self, network: Any) -> None:
         """Refuse layers whose backward pass adds to the weights' gradients by itself."""
-        if any(isinstance(each, Reversible) for each in network.modules()):
+        if any(isinstance(module, Reversible) for module in network.modules()):
             words = "freelb takes the gradient of each step apart, which reversible layers do not give"
             raise UnsupportedError(words, hint="leave -s params.stack=reversible out, or the callback")
 
@@ -84,19 +84,19 @@ class FreeLB(Callback):
                 value.requires_grad_()
             draws, means = same_draws(network), same_running_means(network)
             with each_atom(network.encoders), nullcontext() if last else draws, means if step else nullcontext():
-                found = objective(network, perturbed_sample(batch, moved, delta), state)
-            losses.append(found)
-            weights = leaves(found.total, delta.values())
-            gradients = torch.autograd.grad(found.total, [*weights, *delta.values()], allow_unused=True)
+                loss = objective(network, perturbed_sample(batch, moved, delta), state)
+            losses.append(loss)
+            weights = leaves(loss.total, delta.values())
+            gradients = torch.autograd.grad(loss.total, [*weights, *delta.values()], allow_unused=True)
             for weight, gradient in zip(weights, gradients, strict=False):
                 if gradient is not None:
                     slopes[weight] = slopes.get(weight, 0) + gradient / self.steps
             with torch.no_grad():
                 ascents = zip(delta.items(), gradients[len(weights) :], strict=True)
                 delta = {i: self._next(moved[i], value, gradient) for (i, value), gradient in ascents}
-        total = torch.stack([each.total.detach() for each in losses]).mean()
+        total = torch.stack([term.total.detach() for term in losses]).mean()
         linear = sum(((weight * slope).sum() for weight, slope in slopes.items()), torch.zeros_like(total))
-        parts = {name: torch.stack([each.parts[name].detach() for each in losses]).mean() for name in losses[0].parts}
+        parts = {name: torch.stack([term.parts[name].detach() for term in losses]).mean() for name in losses[0].parts}
         return Loss(total + linear - linear.detach(), losses[0].count, parts)
 
     def _first(self, graphs: GraphBatch, step: int) -> Tensor:
@@ -129,8 +129,8 @@ def has_features(graphs: GraphBatch) -> bool:
 def perturbed_sample(batch: Any, graphs: Mapping[int, GraphBatch], delta: Mapping[int, Tensor]) -> Any:
     """The batch with changes added to the features of the atoms of some columns."""
     parts = list(batch.parts)
-    for i, own in graphs.items():
-        parts[i] = parts[i]._replace(batch=with_features(own, own.features("atom") + delta[i]))
+    for i, graph in graphs.items():
+        parts[i] = parts[i]._replace(batch=with_features(graph, graph.features("atom") + delta[i]))
     changed = copy(batch)
     changed.parts = tuple(parts)
     return changed
@@ -146,14 +146,14 @@ def same_draws(network: Any) -> Iterator[None]:
 
 def leaves(total: Tensor, other: Any) -> list[Tensor]:
     """The tensors with gradients that a scalar was computed from, without some others."""
-    seen, todo, found = set[Any](), [total.grad_fn], dict[int, Tensor]()
-    left = {id(each) for each in other}
+    seen, todo, tensors = set[Any](), [total.grad_fn], dict[int, Tensor]()
+    left = {id(tensor) for tensor in other}
     while todo:
         node = todo.pop()
         if node in seen or node is None:
             continue
         seen.add(node)
         if (leaf := getattr(node, "variable", None)) is not None and id(leaf) not in left:
-            found[id(leaf)] = leaf
+            tensors[id(leaf)] = leaf
         todo += [before for before, _ in node.next_functions]
-    return [*found.values()]
+    return [*tensors.values()]

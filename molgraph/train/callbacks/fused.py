@@ -59,15 +59,15 @@ class Fused(Stack):
     def around(self, call: Callable[..., Encoded], batch: GraphBatch, rows: bool) -> Encoded:
         """The encoder's pass, whose layers know which atoms are of one molecule."""
         self.groups = size_groups(batch)
-        found = call(batch, rows=rows)
+        output = call(batch, rows=rows)
         self.groups = self.frozen = None
-        return found
+        return output
 
     def attention(self, t: int, h: Tensor) -> Tensor:
         """``attn(h, H_B)`` of layer t, float [n_atoms, d]."""
         assert self.frozen is not None and self.groups is not None
-        made = (self.q[t](h), self.k[t](self.frozen), self.v[t](self.frozen))
-        q, k, v = (each.unflatten(1, (self.heads, -1)) for each in made)
+        projections = (self.q[t](h), self.k[t](self.frozen), self.v[t](self.frozen))
+        q, k, v = (projection.unflatten(1, (self.heads, -1)) for projection in projections)
         return self.out[t](attend_all(q, k, v, self.groups).flatten(1))
 
     def run(self, layers: Sequence[Layer], h: Tensor, skips: Sequence[Layer] = ()) -> list[Tensor]:

@@ -45,8 +45,8 @@ class GradientFeatures(nn.Module):
             return network.answer(encoded, sample), encoded[0].graphs
 
         theta = {name: network.encoder.get_parameter(name).detach() for name in self.names}
-        found: Any = torch.func.jvp(outputs, (theta,), (dict(zip(self.names, self.w_2, strict=True)),))
-        (_, h), (change, _) = found
+        result: Any = torch.func.jvp(outputs, (theta,), (dict(zip(self.names, self.w_2, strict=True)),))
+        (_, h), (change, _) = result
         return change, h.detach()
 
     def add(self, network: Any, args: Any, found: Any) -> Any:

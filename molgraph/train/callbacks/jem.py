@@ -97,7 +97,7 @@ class JEM(Callback):
         if not known or network.reads_atoms or network.level != "row":
             words = "jem learns the density of molecules' states by a head of classes"
             raise UnsupportedError(words, hint="leave the callback out, or name a target of classes: -t COLUMN:binary")
-        width = next(each for each in head.modules() if isinstance(each, nn.Linear)).in_features
+        width = next(module for module in head.modules() if isinstance(module, nn.Linear)).in_features
         self.register_buffer("chains", torch.randn(self.buffer, width))
         self.register_buffer("mean", torch.zeros(width))
         self.register_buffer("scale", torch.zeros(width))
@@ -109,7 +109,7 @@ class JEM(Callback):
         seen = list[Tensor]()
         hook = network.head.register_forward_pre_hook(lambda _, args: seen.append(_joined(args).detach()))
         try:
-            found = objective(network, batch, state)
+            loss = objective(network, batch, state)
         finally:
             hook.remove()
         z = torch.cat(seen)
@@ -118,10 +118,10 @@ class JEM(Callback):
         start = self.chains[rows]
         anew = torch.rand(len(rows), 1, device=z.device) < self.restart
         start = torch.where(anew, torch.randn_like(start), start)
-        own = langevin(lambda u: energy(network.head, self._place(u)), start, self.steps, self.step, self.noise)
-        self.chains[rows] = own
-        gap = energy(network.head, z).mean() - energy(network.head, self._place(own)).mean()
-        return found.with_penalties({"jem": self.weight * gap})
+        samples = langevin(lambda u: energy(network.head, self._place(u)), start, self.steps, self.step, self.noise)
+        self.chains[rows] = samples
+        gap = energy(network.head, z).mean() - energy(network.head, self._place(samples)).mean()
+        return loss.with_penalties({"jem": self.weight * gap})
 
     def _measure(self, z: Tensor) -> None:
         """Follow the mean and the deviation of the states."""
@@ -136,4 +136,4 @@ class JEM(Callback):
 
 def _joined(args: Any) -> Tensor:
     """What the head reads: states, and descriptors behind them."""
-    return torch.cat([each for each in args[:2] if each is not None], dim=1)
+    return torch.cat([part for part in args[:2] if part is not None], dim=1)

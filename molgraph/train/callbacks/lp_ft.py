@@ -142,8 +142,8 @@ def new_parameters(network: Any, name: str) -> frozenset[str]:
     Raises:
         UnsupportedError: there are none, for the callback of that name.
     """
-    names = [each for each, _ in network.named_parameters()]
-    new = frozenset(each for each in names if each not in network.started or each.startswith("head."))
+    names = [key for key, _ in network.named_parameters()]
+    new = frozenset(key for key in names if key not in network.started or key.startswith("head."))
     if not new:
         words = f"{name} trains the head alone, and there is none"
         raise UnsupportedError(words, hint=f"leave --callback {name} out")

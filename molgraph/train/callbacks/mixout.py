@@ -64,12 +64,12 @@ class Mixout(Callback):
         if not (state.training and self.p):
             return objective(network, batch, state)
         starts = [getattr(self, f"start_{number}") for number in range(len(self.names))]
-        found = {
+        weights = {
             name: mixed(network.get_parameter(name), start, self.p)
             for name, start in zip(self.names, starts, strict=True)
             if network.get_parameter(name).requires_grad  # a phase may leave some as they are
         }
-        with weights_replaced(network, found):
+        with weights_replaced(network, weights):
             return objective(network, batch, state)
 
 
@@ -96,5 +96,5 @@ def weights_replaced(network: nn.Module, values: Mapping[str, Tensor]) -> Iterat
             module._parameters[key] = value  # type: ignore[assignment] # in its place, so that the order stays
         yield
     finally:
-        for (module, key), own in zip(places, kept, strict=True):
-            module._parameters[key] = own
+        for (module, key), weight in zip(places, kept, strict=True):
+            module._parameters[key] = weight

@@ -83,21 +83,21 @@ class Probe(Callback):
             with torch.random.fork_rng():
                 torch.manual_seed(0)
                 fresh = network.makers[0]().to(next(network.parameters()).device)
-            self._untrained = {f"untrained_{name}": score(fresh, each) for name, each in self._ready.items()}
-        return {f"probe_{name}": score(network.encoder, each) for name, each in self._ready.items()} | self._untrained
+            self._untrained = {f"untrained_{name}": score(fresh, probe) for name, probe in self._ready.items()}
+        return {f"probe_{name}": score(network.encoder, probe) for name, probe in self._ready.items()} | self._untrained
 
     def _read(self, network: Any) -> Iterator[tuple[str, ProbeSet]]:
         if len(network.inputs) != 1 or network.inputs[0].kind != "molecule":
             words = "a probe needs an encoder of one column of molecules"
             raise UnsupportedError(words, hint="leave the callback probe out")
-        each = network.inputs[0]
+        input_ = network.inputs[0]
         for name in self.sets:
             table = load_dataset(name).table
             y = np.asarray(table.y, dtype=float)[:, 0]
             rows = np.flatnonzero(table.ok & np.isfinite(y))
             rows = np.sort(generator(0, "probe", name).permutation(rows)[: self.rows])
             smiles = [str(text) for text in table.take(rows).smiles]
-            store = each.featuriser.featurise(smiles, spec=each.spec)
+            store = input_.featuriser.featurise(smiles, spec=input_.spec)
             fine = np.flatnonzero(store.status == OK)
             keys = np.array(scaffolds([smiles[i] for i in fine]).values)
             yield name, ProbeSet(store, fine, y[rows][fine], keys, table.targets[0].kind == "binary")

@@ -101,19 +101,19 @@ class SNIP(Masked):
 def sensitivity(loss: Tensor, values: Sequence[Tensor]) -> list[Tensor]:
     """Each weight's share of ``|w dL / dw|``; 0 for weights that the loss does not read."""
     gradients = torch.autograd.grad(loss, values, allow_unused=True)
-    found = [
+    scores = [
         torch.zeros_like(value) if gradient is None else (value * gradient).detach().abs()
         for value, gradient in zip(values, gradients, strict=True)
     ]
-    total = torch.stack([each.sum() for each in found]).sum().clamp(min=torch.finfo(found[0].dtype).tiny)
-    return [each / total for each in found]
+    total = torch.stack([score.sum() for score in scores]).sum().clamp(min=torch.finfo(scores[0].dtype).tiny)
+    return [score / total for score in scores]
 
 
 @torch.no_grad()
 def make_orthogonal(value: Tensor) -> None:
     """Draw a matrix, or each of a stack of them, with all singular values 1."""
-    for each in _each(value):
-        nn.init.orthogonal_(each)
+    for weight in _each(value):
+        nn.init.orthogonal_(weight)
 
 
 def _each(value: Tensor) -> Iterator[Tensor]:

@@ -42,24 +42,24 @@ class Calibration:
         """
         slopes, offsets, column = np.full(value.shape[1], np.nan), np.full(value.shape[1], np.nan), 0
         for j, target in enumerate(targets):
-            own = slice(column, column + len(target.columns))
-            known = np.isfinite(y[:, j]) & np.isfinite(value[:, own]).all(axis=1)
+            columns = slice(column, column + len(target.columns))
+            known = np.isfinite(y[:, j]) & np.isfinite(value[:, columns]).all(axis=1)
             if target.kind not in NUMBERS and known.sum() >= FEWEST:
                 fitted = _platt if target.kind == "binary" else _temperature
-                slopes[own], offsets[own] = fitted(y[known, j], value[known, own])
-            column = own.stop
+                slopes[columns], offsets[columns] = fitted(y[known, j], value[known, columns])
+            column = columns.stop
         return cls(slopes, offsets)
 
     def probabilities(self, targets: Sequence[Target], value: np.ndarray) -> dict[str, np.ndarray]:
         """``COLUMN_calibrated``, float64 [n], for each column of the class targets that have a slope."""
         out, column = dict[str, np.ndarray](), 0
         for target in targets:
-            own = slice(column, column + len(target.columns))
-            column = own.stop
-            if np.isnan(self.slopes[own]).any():
+            columns = slice(column, column + len(target.columns))
+            column = columns.stop
+            if np.isnan(self.slopes[columns]).any():
                 continue
-            p = _binary(value[:, own], self.slopes[own], self.offsets[own])
-            p = p if target.kind == "binary" else _several(value[:, own], self.slopes[own.start])
+            p = _binary(value[:, columns], self.slopes[columns], self.offsets[columns])
+            p = p if target.kind == "binary" else _several(value[:, columns], self.slopes[columns.start])
             out |= {f"{name}_calibrated": p[:, c] for c, name in enumerate(target.columns)}
         return out
 
@@ -105,8 +105,8 @@ def _temperature(y: np.ndarray, p: np.ndarray) -> tuple[float, float]:
 def _lowest(loss: Callable[[np.ndarray], float], start: list[float], bounds: list[tuple[float, float]]) -> list[float]:
     from scipy.optimize import minimize  # takes a third of a second
 
-    found: list[float] = minimize(loss, start, bounds=bounds, method="L-BFGS-B").x.tolist()
-    return found
+    solution: list[float] = minimize(loss, start, bounds=bounds, method="L-BFGS-B").x.tolist()
+    return solution
 
 
 def _binary(p: np.ndarray, slope: np.ndarray, offset: np.ndarray) -> np.ndarray:

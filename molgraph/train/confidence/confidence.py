@@ -83,14 +83,14 @@ class Confidence:
         use = (held.fold >= 0) & prediction.ok
         if distance is not None:
             use &= np.isfinite(distance)
-        own = prediction.value[use]
+        values = prediction.value[use]
         spread = None if prediction.spread is None else prediction.spread[use]
         near = None if distance is None else distance[use]
-        intervals = Intervals.of(targets, table.y[use], own, near, spread)
-        if not any(len(each) for each in intervals.scores):
+        intervals = Intervals.of(targets, table.y[use], values, near, spread)
+        if not any(len(scores) for scores in intervals.scores):
             return None
-        limits = np.ones(2) if near is None else _limits(near, _errors(targets, table.y[use], own))
-        return cls(targets, intervals, references, limits, calibration=Calibration.of(targets, table.y[use], own))
+        limits = np.ones(2) if near is None else _limits(near, _errors(targets, table.y[use], values))
+        return cls(targets, intervals, references, limits, calibration=Calibration.of(targets, table.y[use], values))
 
     def at(self, coverage: float) -> Self:
         """The same with another coverage; raises ``BadValueError`` where it is no share between 0 and 1."""
@@ -118,7 +118,7 @@ class Confidence:
         if self.references is not None:
             distance, extra = self._domain(table)
             if "domain" in prediction.extra:
-                extra = {name: each for name, each in extra.items() if name not in ("domain", "distance")}
+                extra = {name: values for name, values in extra.items() if name not in ("domain", "distance")}
             prediction = self._refused(prediction, table) if refuse else prediction
         if prediction.interval is None and any(t.kind in NUMBERS for t in self.targets):
             numbers = np.concatenate([[t.kind in NUMBERS] * len(t.columns) for t in self.targets])
@@ -128,11 +128,11 @@ class Confidence:
                 prediction = replace(prediction, interval=(prediction.value - half, prediction.value + half))
         sets, column = dict[str, np.ndarray](), 0
         for target in self.targets:
-            own = slice(column, column + len(target.columns))
+            columns = slice(column, column + len(target.columns))
             if target.kind not in NUMBERS and target.name not in prediction.unlearned:
-                found = self.intervals.sets(target, column, prediction.value[:, own], self.coverage)
-                sets[f"{target.name}_set"] = np.where(prediction.ok, found, "").astype(object)
-            column = own.stop
+                texts = self.intervals.sets(target, column, prediction.value[:, columns], self.coverage)
+                sets[f"{target.name}_set"] = np.where(prediction.ok, texts, "").astype(object)
+            column = columns.stop
         if self.calibration is not None:
             sets |= self.calibration.probabilities(self.targets, prediction.value)
         return replace(prediction, extra={**prediction.extra, **sets, **extra})
@@ -167,26 +167,26 @@ class Confidence:
     def _refused(self, prediction: Prediction, table: Table) -> Prediction:
         """The prediction without values for molecules of a sort that no training molecule is of."""
         assert self.references is not None
-        why, rows = np.full(len(table), "", dtype=object), np.flatnonzero(prediction.status == OK)
-        why[rows] = self.references.strange([str(table.smiles[row]) for row in rows])
-        bad = why != ""
+        remarks, rows = np.full(len(table), "", dtype=object), np.flatnonzero(prediction.status == OK)
+        remarks[rows] = self.references.strange([str(table.smiles[row]) for row in rows])
+        bad = remarks != ""
         if not bad.any():
             return prediction
         status, reason = prediction.status.copy(), prediction.reason.copy()
-        status[bad], reason[bad] = NO_VALUE, "outside the domain: it " + why[bad]
+        status[bad], reason[bad] = NO_VALUE, "outside the domain: it " + remarks[bad]
         value = np.where(bad[:, None], np.nan, prediction.value)
         spread = None if prediction.spread is None else np.where(bad[:, None], np.nan, prediction.spread)
         return replace(prediction, value=value, spread=spread, status=status, reason=reason)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Arrays for a model file, under names with a prefix."""
-        parts = {f"interval.{name}": each for name, each in self.intervals.arrays().items()}
+        parts = {f"interval.{name}": array for name, array in self.intervals.arrays().items()}
         if self.references is not None:
-            parts |= {f"molecule.{name}": each for name, each in self.references.arrays().items()}
+            parts |= {f"molecule.{name}": array for name, array in self.references.arrays().items()}
         if self.calibration is not None:
-            parts |= {f"calibration.{name}": each for name, each in self.calibration.arrays().items()}
+            parts |= {f"calibration.{name}": array for name, array in self.calibration.arrays().items()}
         parts |= {"limits": self.limits, "coverage": np.array([self.coverage])}
-        return {f"{PREFIX}{name}": each for name, each in parts.items()}
+        return {f"{PREFIX}{name}": array for name, array in parts.items()}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], targets: tuple[Target, ...]) -> Self | None:
@@ -195,26 +195,26 @@ class Confidence:
         Raises:
             ValueError, LookupError: they do not fit together, or not to the targets.
         """
-        own = {name.removeprefix(PREFIX): each for name, each in arrays.items() if name.startswith(PREFIX)}
-        if not own:
+        fields = {name.removeprefix(PREFIX): array for name, array in arrays.items() if name.startswith(PREFIX)}
+        if not fields:
             return None
         parts: dict[str, dict[str, np.ndarray]] = {"interval": {}, "molecule": {}, "calibration": {}}
-        for name, each in own.items():
+        for name, array in fields.items():
             kind, dot, rest = name.partition(".")
             if dot:
-                parts[kind][rest] = each
+                parts[kind][rest] = array
         intervals = Intervals.from_arrays(parts["interval"])
         references = References.from_arrays(parts["molecule"]) if parts["molecule"] else None
         calibration = Calibration.from_arrays(parts["calibration"]) if parts["calibration"] else None
         rows = tuple(t for t in targets if t.level == "row")
-        coverage = float(own["coverage"].reshape(-1)[0])
+        coverage = float(fields["coverage"].reshape(-1)[0])
         if len(intervals.scores) != sum(len(t.columns) for t in rows) or not 0 < coverage < 1:
             raise ValueError("the intervals are not those of the targets")
         if calibration is not None and len(calibration.slopes) != len(intervals.scores):
             raise ValueError("the calibration is not that of the targets")
-        if own["limits"].shape != (2,) or (references is not None and references.y.shape[1] not in (0, len(rows))):
+        if fields["limits"].shape != (2,) or (references is not None and references.y.shape[1] not in (0, len(rows))):
             raise ValueError("the domain is not that of the targets")
-        return cls(rows, intervals, references, np.asarray(own["limits"], np.float64), coverage, calibration)
+        return cls(rows, intervals, references, np.asarray(fields["limits"], np.float64), coverage, calibration)
 
 
 def _distances(held: HeldOut, learnt: np.ndarray) -> np.ndarray:
@@ -227,8 +227,8 @@ def _distances(held: HeldOut, learnt: np.ndarray) -> np.ndarray:
     fold = held.fold[rows]
     numbers = np.unique(fold[fold >= 0])
     for number in numbers:
-        own = fold == number
-        out[rows[own]] = 1 - find_nearest(bits[own], bits[~own] if len(numbers) > 1 else learnt).similarity
+        mask = fold == number
+        out[rows[mask]] = 1 - find_nearest(bits[mask], bits[~mask] if len(numbers) > 1 else learnt).similarity
     return out
 
 
@@ -240,8 +240,8 @@ def _errors(targets: tuple[Target, ...], y: np.ndarray, value: np.ndarray) -> np
         if target.kind in NUMBERS or target.kind == "binary":
             errors[:, j] = np.abs(y[:, j] - value[:, column])
         else:
-            own = np.nan_to_num(y[:, j]).astype(int)
-            errors[:, j] = np.where(np.isfinite(y[:, j]), 1 - value[np.arange(len(y)), column + own], np.nan)
+            labels = np.nan_to_num(y[:, j]).astype(int)
+            errors[:, j] = np.where(np.isfinite(y[:, j]), 1 - value[np.arange(len(y)), column + labels], np.nan)
         column += width
     counts = np.isfinite(errors)
     means = np.where(counts, errors, 0.0).sum(axis=0) / np.maximum(counts.sum(axis=0), 1)

@@ -57,18 +57,18 @@ class Intervals:
         for j, target in enumerate(targets):
             width = len(target.columns)
             known = np.isfinite(y[:, j]) & np.isfinite(value[:, column : column + width]).all(axis=1)
-            own = value[known, column : column + width]
+            outputs = value[known, column : column + width]
             if target.kind in NUMBERS:
                 parts = design(distance, None if spread is None else spread[:, column], len(y))[known]
-                errors = np.abs(y[known, j] - own[:, 0])
+                errors = np.abs(y[known, j] - outputs[:, 0])
                 units[column] = fit_unit(errors, parts)
                 scores.append(_kept(errors / _positive(parts @ units[column]), most))
             elif target.kind == "binary":  # one column: the scores of class 0 and of class 1, one after the other
-                zero, one = own[y[known, j] <= 0, 0], 1 - own[y[known, j] > 0, 0]
+                zero, one = outputs[y[known, j] <= 0, 0], 1 - outputs[y[known, j] > 0, 0]
                 units[column, 0] = len(_kept(zero, most))
                 scores.append(np.concatenate([_kept(zero, most), _kept(one, most)]))
             else:
-                scores += [_kept(1 - own[y[known, j] == c, c], most) for c in range(width)]
+                scores += [_kept(1 - outputs[y[known, j] == c, c], most) for c in range(width)]
             column += width
         return cls(units, tuple(scores))
 
@@ -93,7 +93,7 @@ class Intervals:
         """
         if target.kind == "binary":
             zeros = int(self.units[column, 0])
-            limits = [quantile(each, coverage) for each in np.split(self.scores[column], [zeros])]
+            limits = [quantile(scores, coverage) for scores in np.split(self.scores[column], [zeros])]
             probabilities, names = np.column_stack([1 - value[:, 0], value[:, 0]]), target.classes or ("0", "1")
         else:
             limits = [quantile(self.scores[column + c], coverage) for c in range(len(target.classes))]
@@ -104,7 +104,7 @@ class Intervals:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Arrays for a model file."""
-        counts = np.array([len(each) for each in self.scores], dtype=np.int64)
+        counts = np.array([len(scores) for scores in self.scores], dtype=np.int64)
         return {"units": self.units, "scores": np.concatenate([*self.scores, np.zeros(0)]), "counts": counts}
 
     @classmethod
@@ -131,9 +131,9 @@ def design(distance: np.ndarray | None, spread: np.ndarray | None, n: int) -> np
     """float64 [n, 3]: one, the distance and the spread of each row; 0 for one that there is not."""
     parts = np.zeros((n, 3))
     parts[:, 0] = 1.0
-    for j, each in ((1, distance), (2, spread)):
-        if each is not None:
-            parts[:, j] = np.nan_to_num(each)
+    for j, values in ((1, distance), (2, spread)):
+        if values is not None:
+            parts[:, j] = np.nan_to_num(values)
     return parts
 
 
@@ -144,10 +144,10 @@ def fit_unit(errors: np.ndarray, parts: np.ndarray) -> np.ndarray:
         return constant
     from scipy.optimize import nnls  # takes a third of a second
 
-    found: np.ndarray = nnls(parts, errors)[0]
+    weights: np.ndarray = nnls(parts, errors)[0]
     floor = 0.1 * float(np.median(errors))  # so that no interval shrinks to nothing
-    found[0] = max(found[0], floor)
-    return found
+    weights[0] = max(weights[0], floor)
+    return weights
 
 
 def _positive(unit: np.ndarray) -> np.ndarray:

@@ -66,7 +66,7 @@ class References:
         if len(kept) > MOST:
             kept = np.sort(generator(0, "references").choice(len(kept), MOST, replace=False))
         atoms = [kinds_of(str(text), "atom") for text in table.smiles]
-        heavy = [int((each > 1).sum()) for each in atoms]
+        heavy = [int((entry > 1).sum()) for entry in atoms]
         elements = np.zeros(ELEMENTS, dtype=bool)
         elements[np.unique(np.concatenate(atoms))] = True
         y, signs = np.zeros((len(table), 0)), np.zeros((len(table), 0), np.int8)
@@ -75,11 +75,11 @@ class References:
             y, signs = values, np.zeros(values.shape, np.int8)
             if table.limits is not None:
                 signs = (np.isposinf(table.limits[..., 1]) * 1 - np.isneginf(table.limits[..., 0]) * 1).astype(np.int8)
-        carbonless = np.array([not all((each == 6).any() for each in atoms)])
+        carbonless = np.array([not all((entry == 6).any() for entry in atoms)])
         smiles = np.array([str(table.smiles[row]) for row in kept], dtype=object)
-        ids = np.array([str(each).replace("\n", " ") for each in table.ids[kept]], dtype=object)
+        ids = np.array([str(entry).replace("\n", " ") for entry in table.ids[kept]], dtype=object)
         packed, sizes = np.packbits(bits[kept], axis=1), np.array([min(heavy), max(heavy)])
-        alone = np.array([any(np.isin(each, (1, 6)).all() for each in atoms)])
+        alone = np.array([any(np.isin(entry, (1, 6)).all() for entry in atoms)])
         return cls(ids, smiles, packed, y[kept], elements, sizes, carbonless, alone, signs[kept])
 
     def nearest(self, bits: np.ndarray) -> NearestPairs:
@@ -180,5 +180,5 @@ def _texts_of(data: np.ndarray) -> np.ndarray:
 def fingerprints(table: Table) -> tuple[np.ndarray, np.ndarray]:
     """uint8 [rows, 2048] Morgan fingerprints of the readable rows' molecules, and which rows those are."""
     rows = np.flatnonzero(table.ok)
-    made = morgan([str(table.smiles[row]) for row in rows])
-    return made.x[made.ok], rows[made.ok]
+    prints = morgan([str(table.smiles[row]) for row in rows])
+    return prints.x[prints.ok], rows[prints.ok]

@@ -79,7 +79,7 @@ class Arch2Vec(Objective):
         """Sum over the molecules of a batch."""
         graphs = batch.parts[0].batch
         encoded = network.encoder(graphs, rows=True)
-        (h,) = (each.h for each in encoded.rows if each.level == "atom")
+        (h,) = (states.h for states in encoded.rows if states.level == "atom")
         mean, log_variance = self.posterior(h).float().chunk(2, dim=1)
         q = Gaussian(mean, bounded(log_variance))
         rng = None if state.training else torch.Generator(mean.device).manual_seed(VALID_NOISE)
@@ -97,8 +97,8 @@ class Arch2Vec(Objective):
         weights = batch.weights[:, 0]
         kl = torch.zeros_like(total).index_add(0, graph_of, of_atom.kl.sum(dim=1))
         parts = {"bonds": (links * weights).sum(), "kl": (kl * weights).sum()}
-        found = Loss(-(total * weights).sum(), int((weights > 0).sum()), parts)
-        return found.with_penalties(encoded.penalties)
+        loss = Loss(-(total * weights).sum(), int((weights > 0).sum()), parts)
+        return loss.with_penalties(encoded.penalties)
 
     def scores(self, z: Sequence[Tensor]) -> Tensor:
         """float [molecules, most atoms, most atoms]: ``z_i . z_j`` of each pair of atoms, 0 where there is no atom."""

@@ -102,4 +102,4 @@ class ClosedForm(Objective):
             right = right + ((raw > 0) == (y > 0.5)).float().mean().detach()
         parts = {"accuracy": right} if self.classes else {}
         loss = Loss(total, len(tasks), parts)
-        return loss if not tasks else loss.with_penalties({k: v for each in encoded for k, v in each.penalties.items()})
+        return loss if not tasks else loss.with_penalties({k: v for item in encoded for k, v in item.penalties.items()})

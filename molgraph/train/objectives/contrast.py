@@ -145,11 +145,11 @@ class Contrast(Objective):
             share = torch.rand(len(h) // 2, 1, device=h.device)
             first, second = h.chunk(2)
             extra["gradient"] = gradient_penalty(self.score, first, second, share)
-        found = self.contrast(z @ z.T / self.temperature, batch, more)
-        parts = {"bound": found.bound * count, "ceiling": found.ceiling * count}
+        contrast = self.contrast(z @ z.T / self.temperature, batch, more)
+        parts = {"bound": contrast.bound * count, "ceiling": contrast.ceiling * count}
         share = 1 / repeats(batch)  # a molecule that comes several times counts as one
         share = weights * share * (count / share[weights > 0].sum())
-        loss = Loss((found.losses * share).sum(), count, parts).with_penalties(encoded.penalties)
+        loss = Loss((contrast.losses * share).sum(), count, parts).with_penalties(encoded.penalties)
         return loss.with_penalties(extra, {"adversarial": self.weight, "gradient": self.penalty})
 
     def vectors(self, h: Tensor) -> Tensor:

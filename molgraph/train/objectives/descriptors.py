@@ -68,7 +68,7 @@ class Descriptors(Objective):
     ) -> None:
         super().__init__()
         if len(inputs) != 1 or inputs[0].kind != "molecule":
-            read = " and ".join(f"{each.column} ({each.kind})" for each in inputs)
+            read = " and ".join(f"{input_.column} ({input_.kind})" for input_ in inputs)
             hint = "name one column of molecules: --input COLUMN (in Python: inputs=[...])"
             raise UnsupportedError(f"descriptors are of one column of molecules, and the model reads {read}", hint=hint)
         self.bits, self.counts, self.share = bits, counts, share
@@ -107,5 +107,5 @@ class Descriptors(Objective):
         y = y.index_select(1, columns)
         known = torch.isfinite(y)
         errors = torch.where(known, F.linear(h, weight, bias) - torch.where(known, y, 0.0), 0.0).square()
-        parts = zip(*(each.split([*map(len, chosen)], dim=1) for each in (errors, known)), strict=True)
+        parts = zip(*(values.split([*map(len, chosen)], dim=1) for values in (errors, known)), strict=True)
         return [error.sum(dim=1) / some.sum(dim=1).clamp(min=1) for error, some in parts]

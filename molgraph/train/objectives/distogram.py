@@ -93,7 +93,7 @@ class Distogram(Objective):
         """Sum of the cross-entropies of the pairs whose distance is known."""
         (part,) = batch.parts
         encoded = network.encoder(part.batch, rows=True)
-        (h,) = (each.h for each in encoded.rows if each.level == "atom")
+        (h,) = (states.h for states in encoded.rows if states.level == "atom")
         total, count = pair_losses(network.parts[HEAD], h, part.batch)
         return Loss(total, count).with_penalties(encoded.penalties)
 

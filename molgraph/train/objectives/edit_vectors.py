@@ -92,8 +92,8 @@ class EditVectors(Objective):
         same = triplets(v.flatten(0, 1), v.flip(1).flatten(0, 1), v.flatten(0, 1), edit[:, None] == edit, self.margin)
         reached = (z[:, :, 0] + v.flip(1)).flatten(0, 1)
         rows = batch.graphs.reshape(-1, 2)
-        own = rows[:, 1:] == batch.graphs[None, :]  # the product, which is no negative of itself
-        product = triplets(reached, z[:, :, 1].flatten(0, 1), z.flatten(0, 2), own, self.margin)
+        mask = rows[:, 1:] == batch.graphs[None, :]  # the product, which is no negative of itself
+        product = triplets(reached, z[:, :, 1].flatten(0, 1), z.flatten(0, 2), mask, self.margin)
         losses = {"same": same.sum(), "product": self.product * product.sum()}
         return Loss(losses["same"] + losses["product"], len(same), losses).with_penalties(encoded.penalties)
 

@@ -131,18 +131,18 @@ class InfoGraph(Objective):
             use, row = one_row(rows.graph_of, weights > 0, state)
             loss = self.mige(rows.h[row], encoded.graphs[use])
             return Loss(loss * count, count).with_penalties(encoded.penalties, self.penalties)
-        own = self.score.psi(encoded.graphs)
+        summaries = self.score.psi(encoded.graphs)
         if self.prior is not None and state.turn:
-            return Loss((self.prior.own_loss(own) * weights).sum(), count)
+            return Loss((self.prior.own_loss(summaries) * weights).sum(), count)
         if self.negatives == "corrupt":
             wrong = self.corrupted(network.encoder, graphs, state)
-            losses = jsd_corrupted(self.score.phi(rows.h), self.score.phi(wrong), own, rows.graph_of)
+            losses = jsd_corrupted(self.score.phi(rows.h), self.score.phi(wrong), summaries, rows.graph_of)
         else:
             losses = self.score(rows.h, encoded.graphs, rows.graph_of)
         loss = Loss((losses * weights).sum(), count).with_penalties(encoded.penalties, self.penalties)
         if self.prior is None:
             return loss
-        match = (self.prior.encoder_loss(own) * weights).sum() / max(count, 1)
+        match = (self.prior.encoder_loss(summaries) * weights).sum() / max(count, 1)
         return loss.with_penalties({"prior": match}, {"prior": self.prior_weight})
 
     def corrupted(self, encoder: Any, graphs: GraphBatch, state: StepState) -> torch.Tensor:

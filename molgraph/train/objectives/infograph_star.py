@@ -119,15 +119,15 @@ class InfoGraphStar(Objective):
         check_penalties(self.supervised.penalties, student.penalties)
         raw = network.answer(encoded, batch)
         total = (network.head.losses(raw, batch.y) * batch.weights).sum()
-        found = Loss(total, int((batch.weights > 0).sum()))
+        loss = Loss(total, int((batch.weights > 0).sum()))
         teacher = self.teacher(batch.parts[0].batch, rows=True)
         rows = teacher.rows[0]
         parts = {"infograph": self.score(rows.h, teacher.graphs, rows.graph_of).mean()}
         parts["transfer"] = self._transfer(student, teacher).mean()
         for before, encoder in (("", student), ("teacher_", teacher)):
-            given = {before + name: value for name, value in encoder.penalties.items()}
-            found = found.with_penalties(given, {before + k: weight for k, weight in self.supervised.penalties.items()})
-        return found.with_penalties(parts, {"transfer": self.weight})
+            terms = {before + name: value for name, value in encoder.penalties.items()}
+            loss = loss.with_penalties(terms, {before + k: weight for k, weight in self.supervised.penalties.items()})
+        return loss.with_penalties(parts, {"transfer": self.weight})
 
     def _transfer(self, student: Encoded, teacher: Encoded) -> Tensor:
         """float [g]: the loss of each graph's vector by the student, and by the teacher, at the layer of this step."""

@@ -139,10 +139,10 @@ class MaskedAtoms(Objective):
             mask = torch.zeros(len(atoms), dtype=torch.bool).index_fill(0, masks, True)
             graphs = graphs.with_level("bond", **{ORIGINAL: graphs["bond"].code})
             graphs = hidden(graphs, "bond", (mask[graphs.source] | mask[graphs.target]).nonzero()[:, 0])
-        made = copy(batch)
-        made.y = elements(atoms.table)[atoms.code[rows]]
-        made.parts = (part._replace(batch=graphs),)
-        return made
+        sample = copy(batch)
+        sample.y = elements(atoms.table)[atoms.code[rows]]
+        sample.parts = (part._replace(batch=graphs),)
+        return sample
 
     def warming_up(self, state: StepState) -> bool:
         """Whether the codes are not yet what they will be."""
@@ -155,7 +155,7 @@ class MaskedAtoms(Objective):
         graphs, weights = part.batch, batch.weights[:, 0]
         rows = graphs["atom"].arrays[CHOSEN].nonzero()[:, 0]
         encoded = network.encoder(graphs, rows=True)
-        (h,) = (each.h for each in encoded.rows if each.level == "atom")
+        (h,) = (states.h for states in encoded.rows if states.level == "atom")
         of_row = weights[graphs.graph_of("atom")[rows]]
         count = int((of_row > 0).sum())
         labels, parts = batch.y[:, None], dict[str, Tensor]()
@@ -194,10 +194,10 @@ class MaskedAtoms(Objective):
 def whole(graphs: GraphBatch) -> GraphBatch:
     """A masked batch without its masks."""
     for level in ("atom", "bond"):
-        own = graphs[level]
-        if ORIGINAL in own.arrays:
-            assert own.table is not None
-            graphs = graphs.with_level(level, code=own.arrays[ORIGINAL], table=own.table[:-1])
+        batch_level = graphs[level]
+        if ORIGINAL in batch_level.arrays:
+            assert batch_level.table is not None
+            graphs = graphs.with_level(level, code=batch_level.arrays[ORIGINAL], table=batch_level.table[:-1])
     return graphs
 
 

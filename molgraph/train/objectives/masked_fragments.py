@@ -102,10 +102,10 @@ class MaskedFragments(Objective):
         )
         cut = chosen[plain.source] | chosen[plain.target]
         graphs = hidden(hidden(graphs, "atom", chosen.nonzero()[:, 0]), "bond", cut.nonzero()[:, 0])
-        made = copy(batch)
-        made.y = elements(atoms.table)[atoms.code[chosen]]
-        made.parts = (part._replace(batch=graphs),)
-        return made
+        sample = copy(batch)
+        sample.y = elements(atoms.table)[atoms.code[chosen]]
+        sample.parts = (part._replace(batch=graphs),)
+        return sample
 
     def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
         """Sum over the molecules of a batch."""
@@ -113,16 +113,16 @@ class MaskedFragments(Objective):
         assert batch.y is not None and batch.weights is not None
         graphs, weights = part.batch, batch.weights[:, 0]
         encoded = network.encoder(graphs, rows=True)
-        (h,) = (each.h for each in encoded.rows if each.level == "atom")
+        (h,) = (states.h for states in encoded.rows if states.level == "atom")
         rows = (graphs["atom"].arrays[KEY] >= 0).nonzero()[:, 0]
         losses = F.cross_entropy(self.head(h.index_select(0, rows)).float(), batch.y, reduction="none")
         of_row, count = weights[graphs.graph_of("atom")[rows]], int((weights > 0).sum())
         guessed = (losses * of_row).sum() / of_row.sum().clamp(min=1e-9)
-        found = self.contrast(network, encoded.graphs, graphs, weights > 0)
+        contrast = self.contrast(network, encoded.graphs, graphs, weights > 0)
         parts = {
-            "contrast": self.weight * found.loss * count,
+            "contrast": self.weight * contrast.loss * count,
             "elements": guessed * count,
-            "bound": found.bound.detach() * count,
+            "bound": contrast.bound.detach() * count,
         }
         return Loss(parts["contrast"] + parts["elements"], count, parts).with_penalties(encoded.penalties)
 
@@ -180,6 +180,6 @@ def keys_of(batch: GraphBatch, chosen: Tensor) -> np.ndarray:
     atoms, bonds, numbers = cut["atom"].offsets.tolist(), cut["bond"].offsets.tolist(), dict[Any, int]()
     keys = []
     for i in range(cut.n_graphs):
-        own = sorted(code[atoms[i] : atoms[i + 1]].tolist()), sorted(ends[bonds[i] : bonds[i + 1]].tolist())
-        keys.append(numbers.setdefault(repr(own), len(numbers)))
+        key = sorted(code[atoms[i] : atoms[i + 1]].tolist()), sorted(ends[bonds[i] : bonds[i + 1]].tolist())
+        keys.append(numbers.setdefault(repr(key), len(numbers)))
     return np.array(keys, dtype=np.int64)

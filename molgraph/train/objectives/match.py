@@ -51,10 +51,10 @@ class Matcher(nn.Module):
         """
         dense, whole = list[Any](), list[Tensor]()
         for k in (words, 1 - words):
-            each, rows = encoded[k], rows_of(encoded[k])
+            output, rows = encoded[k], rows_of(encoded[k])
             h = F.normalize(self.rows[k](rows.h.float()), dim=1)
-            dense.append(padded(h, rows.graph_of, len(each.graphs)))
-            whole.append(F.normalize(self.graphs[k](each.graphs.float()), dim=1))
+            dense.append(padded(h, rows.graph_of, len(output.graphs)))
+            whole.append(F.normalize(self.graphs[k](output.graphs.float()), dim=1))
         (a, in_a), (b, in_b) = dense
         return attention_scores(a, in_a, b, in_b, *self.gammas), whole[0] @ whole[1].T
 
@@ -123,13 +123,13 @@ class Match(Objective):
     ) -> None:
         super().__init__()
         if len(inputs) != 2:
-            read = ", ".join(f"{each.column} ({each.kind})" for each in inputs)
+            read = ", ".join(f"{input_.column} ({input_.kind})" for input_ in inputs)
             words = f"match reads two columns, such as proteins and their ligands, and the model reads {read}"
             raise UnsupportedError(words, hint="choose -m dmpnn+tokens and name both columns")
-        kinds = [each.kind for each in inputs]
-        for each, encoder in zip(inputs, network.encoders, strict=True):
+        kinds = [input_.kind for input_ in inputs]
+        for input_, encoder in zip(inputs, network.encoders, strict=True):
             if not row_width(encoder):
-                words = f"match reads the states of residues and atoms, which {each.encoder} does not give"
+                words = f"match reads the states of residues and atoms, which {input_.encoder} does not give"
                 raise UnsupportedError(words, hint="choose -m dmpnn+tokens")
         self.words, self.gamma_3 = kinds.index("sequence") if "sequence" in kinds else 1, gamma_3
 
@@ -151,8 +151,8 @@ class Match(Objective):
         same = (one[:, None] == one[None]) | (two[:, None] == two[None])
         weights, positive = batch.weights[:, 0], torch.arange(n, device=one.device)
         losses = dict[str, Tensor]()
-        for name, each in zip(("rows", "graphs"), scores, strict=True):
-            s = self.gamma_3 * each.index_select(0, one).index_select(1, two)
+        for name, score in zip(("rows", "graphs"), scores, strict=True):
+            s = self.gamma_3 * score.index_select(0, one).index_select(1, two)
             both = info_nce(s, positive, same).losses + info_nce(s.T, positive, same.T).losses
             losses[name] = (both * weights).sum()
         loss = Loss(losses["rows"] + losses["graphs"], int((weights > 0).sum()), losses)

@@ -110,29 +110,29 @@ class MeanTeacher(Objective):
         with torch.no_grad():
             taught = network.answer(self._noisy(network.encode(batch)), batch)
         total = (self.student.head.losses(raw, batch.y) * batch.weights).sum()
-        penalties = add_penalties(each.penalties for each in encoded)
+        penalties = add_penalties(output.penalties for output in encoded)
         check_penalties(self.supervised.penalties, penalties)
-        found = Loss(total, int((batch.weights > 0).sum())).with_penalties(penalties, self.supervised.penalties)
+        loss = Loss(total, int((batch.weights > 0).sum())).with_penalties(penalties, self.supervised.penalties)
         distance = (self._answers(network, raw) - self._answers(network, taught)).square().mean()
         rise = math.exp(-5 * max(1 - state.progress / self.ramp, 0.0) ** 2)
-        return found.with_penalties({"consistency": distance}, {"consistency": self.weight * rise})
+        return loss.with_penalties({"consistency": distance}, {"consistency": self.weight * rise})
 
     def after_step(self, network: Any, state: StepState) -> None:
         """Move the teacher towards the student."""
         alpha = min(self.decay, 1 - 1 / (state.step + 1))
         with torch.no_grad():
-            for own, theirs in zip(network.parameters(), self.student.parameters(), strict=True):
-                own.lerp_(theirs.to(own.dtype), 1 - alpha)
+            for weight, theirs in zip(network.parameters(), self.student.parameters(), strict=True):
+                weight.lerp_(theirs.to(weight.dtype), 1 - alpha)
 
     def _noisy(self, encoded: Sequence[Encoded]) -> list[Encoded]:
         """The states of graphs, each value times a number about 1."""
-        factors = [1 + self.noise * torch.randn_like(each.graphs) for each in encoded]
-        return [replace(each, graphs=each.graphs * f) for each, f in zip(encoded, factors, strict=True)]
+        factors = [1 + self.noise * torch.randn_like(output.graphs) for output in encoded]
+        return [replace(output, graphs=output.graphs * f) for output, f in zip(encoded, factors, strict=True)]
 
     def _answers(self, network: Network, raw: Tensor) -> Tensor:
         """float [n, d_out]: scaled values, or probabilities."""
-        made, (raw, _) = [], network.head.values(raw)
+        parts, (raw, _) = [], network.head.values(raw)
         for kind, start, stop in self.supervised.kinds:
             part = raw[:, start:stop].float()
-            made.append(part if kind == "regression" else part.softmax(1) if kind == "multiclass" else part.sigmoid())
-        return torch.cat(made, dim=1)
+            parts.append(part if kind == "regression" else part.softmax(1) if kind == "multiclass" else part.sigmoid())
+        return torch.cat(parts, dim=1)

@@ -112,11 +112,11 @@ class ReplacedAtoms(Objective):
         (part,) = batch.parts
         atoms = part.batch["atom"]
         rows = chosen_rows(atoms.offsets.numpy(), self.rate, rng)
-        made = copy(batch)
-        made.y = atoms.code[rows]
+        sample = copy(batch)
+        sample.y = atoms.code[rows]
         uniform = torch.from_numpy(rng.random(len(atoms)))
-        made.parts = (part._replace(batch=hidden(part.batch, "atom", rows).with_level("atom", **{UNIFORM: uniform})),)
-        return made
+        sample.parts = (part._replace(batch=hidden(part.batch, "atom", rows).with_level("atom", **{UNIFORM: uniform})),)
+        return sample
 
     def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
         """Sum over the masked atoms, to each of which the mean over all atoms is added."""
@@ -126,12 +126,12 @@ class ReplacedAtoms(Objective):
         filled, rows, scores, replaced = self.fill(graphs, batch.y)
         encoded = network.encoder(filled, rows=True)
         judged = self.head(atom_states(encoded))[:, 0].float()
-        each = F.binary_cross_entropy_with_logits(judged, replaced.float(), reduction="none")
+        terms = F.binary_cross_entropy_with_logits(judged, replaced.float(), reduction="none")
         weights, graph_of = batch.weights[:, 0], graphs.graph_of("atom")
         of_atom, of_masked = weights[graph_of], weights[graph_of[rows]]
         count = int((of_masked > 0).sum())
         generated = (F.cross_entropy(scores, batch.y, reduction="none") * of_masked).sum()
-        discriminated = (each * of_atom).sum() / (of_atom > 0).sum().clamp(min=1) * count
+        discriminated = (terms * of_atom).sum() / (of_atom > 0).sum().clamp(min=1) * count
         parts = {
             "generator": generated,
             "discriminator": self.weight * discriminated,

@@ -88,7 +88,7 @@ class Saccader(Supervised):
         losses = [
             (self.losses(network, network.head(encoder.mean_of(look.h, share, graphs)[row], None), batch) * weights)
             for share in (
-                encoder.picked(each, look.graph_of).to(look.h.dtype) for each in (drawn, look.scores.detach())
+                encoder.picked(choice, look.graph_of).to(look.h.dtype) for choice in (drawn, look.scores.detach())
             )
         ]
         worse = (losses[0] - losses[1]).detach().sum(dim=1)
@@ -101,7 +101,7 @@ class Saccader(Supervised):
         row_of = torch.zeros(graphs.n_graphs, dtype=torch.int64, device=row.device)
         row_of[row] = torch.arange(len(row), device=row.device)
         with torch.no_grad():
-            own = row_of[look.graph_of]
-            each = network.head(look.h, None)
-            loss = network.head.losses(each, batch.y[own]) * (batch.weights[own] > 0)
+            rows = row_of[look.graph_of]
+            answers = network.head(look.h, None)
+            loss = network.head.losses(answers, batch.y[rows]) * (batch.weights[rows] > 0)
         return order_log_prob(look, -loss.sum(dim=1), network.encoder.glimpses, graphs.n_graphs)

@@ -145,8 +145,8 @@ def triplet_ratio(distance: Tensor, match: Tensor, other: Tensor, margin: float)
     farthest = distance.masked_fill(~other, float("-inf")).amax(dim=1)[:, None]
     negative = torch.where(torch.isfinite(nearest), nearest, farthest.expand_as(nearest))
     counts = match & torch.isfinite(negative)
-    each = F.relu(distance - torch.where(counts, negative, distance) + margin)
-    return mean_over(each, counts)
+    hinge = F.relu(distance - torch.where(counts, negative, distance) + margin)
+    return mean_over(hinge, counts)
 
 
 def mean_over(values: Tensor, where: Tensor) -> Tensor:
@@ -171,5 +171,5 @@ def shape_gaussians(network: Network, states: Tensor) -> Gaussians:
         words = "the model has no embedding of shapes"
         raise UnsupportedError(words, hint="pretrain one: molgraph pretrain LIB --objective shape-match")
     with torch.no_grad():
-        found: Gaussians = network.parts[PART](states)
-    return found
+        gaussians: Gaussians = network.parts[PART](states)
+    return gaussians

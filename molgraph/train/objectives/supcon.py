@@ -108,7 +108,7 @@ class SupCon(Objective):
         near = 1 + self.cliffs * tanimoto(batch.y[:, self.n_targets :]) if self.cliffs else None
         for target in range(self.n_targets):
             rows = (batch.weights[:, target] > 0).nonzero()[:, 0]
-            own, weights = batch.y[rows, target].long(), None if near is None else near[rows][:, rows]
-            losses = sup_con(scores[rows][:, rows], own, weights)
+            labels, weights = batch.y[rows, target].long(), None if near is None else near[rows][:, rows]
+            losses = sup_con(scores[rows][:, rows], labels, weights)
             total = total + (losses * batch.weights[rows, target]).sum()
         return Loss(total, int((batch.weights > 0).sum())).with_penalties(encoded.penalties)

@@ -90,19 +90,19 @@ class TAWT(Objective):
         if outputs.level != "row":
             words = f"tawt weighs targets of rows, and {main.name} is one of each {outputs.level}"
             raise UnsupportedError(words, hint="leave the objective out")
-        for each in helpers:
-            if each.name in outputs.unlearned:
-                words = f"the helper {each.name} has nothing to learn from: {outputs.unlearned[each.name]}"
+        for helper in helpers:
+            if helper.name in outputs.unlearned:
+                words = f"the helper {helper.name} has nothing to learn from: {outputs.unlearned[helper.name]}"
                 raise LabelError(words, hint="leave it out, or name another: --helper (in Python helpers=[...])")
-            if shared and (each.kind, each.classes, each.bounds) != (main.kind, main.classes, main.bounds):
-                words = f"the head of {main.name} ({main.kind}) cannot learn the helper {each.name} ({each.kind})"
+            if shared and (helper.kind, helper.classes, helper.bounds) != (main.kind, main.classes, main.bounds):
+                words = f"the head of {main.name} ({main.kind}) cannot learn the helper {helper.name} ({helper.kind})"
                 raise UnsupportedError(words, hint="leave params.objective.shared out")
         self.supervised = Supervised(self.heads(outputs), penalties=penalties)
         self.valid_parts = self.supervised.valid_parts
         self.unused_parameters = self.supervised.unused_parameters
         self.names, self.weight, self.eta, self.every = [t.name for t in helpers], weight, eta, every
         make: Any = network.make_head
-        self.helpers = nn.ModuleList([] if shared else [make((each,)) for each in helpers])
+        self.helpers = nn.ModuleList([] if shared else [make((helper,)) for helper in helpers])
         self.register_buffer("scores", torch.zeros(len(helpers)))
 
     @classmethod
@@ -112,7 +112,7 @@ class TAWT(Objective):
         if outputs.references is not None:
             words = "tawt has no value of each element for its helpers"
             raise UnsupportedError(words, hint="choose another head, such as params.head=perceptron")
-        unlearned = {name: why for name, why in outputs.unlearned.items() if name in names}
+        unlearned = {name: reason for name, reason in outputs.unlearned.items() if name in names}
         return replace(outputs, targets=main, mean=outputs.mean[:1], scale=outputs.scale[:1], unlearned=unlearned)
 
     def check_parts(self, how: GradientDescent, n_train: int, n_valid: int) -> None:
@@ -143,7 +143,7 @@ class TAWT(Objective):
             alone.y, alone.weights = batch.y[:, :1], batch.weights[:, :1]
             return self.supervised(network, alone, state)
         encoded = network.encode(batch)
-        penalties = add_penalties(each.penalties for each in encoded)
+        penalties = add_penalties(output.penalties for output in encoded)
         check_penalties(self.supervised.penalties, penalties)
         heads, losses = [network.head, *(self.helpers or [network.head] * len(self.names))], []
         for j, head in enumerate(heads):
@@ -183,6 +183,6 @@ def cosines(losses: Sequence[Tensor], known: Tensor, parameters: Sequence[nn.Par
     for loss in losses:
         grads = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
         rows.append(torch.cat([(zero if g is None else g).flatten() for g, zero in zip(grads, none, strict=True)]))
-    own, *others = torch.stack(rows)
-    found = torch.cosine_similarity(own[None], torch.stack(others), dim=1)
-    return found.where(known[1:], found[known[1:]].mean())
+    main, *others = torch.stack(rows)
+    similarity = torch.cosine_similarity(main[None], torch.stack(others), dim=1)
+    return similarity.where(known[1:], similarity[known[1:]].mean())

@@ -139,10 +139,10 @@ class Views(Objective):
             scores = z[0] @ z[k].T / self.temperature
             both = mil_nce(scores, together).mean() + mil_nce(scores.T, together.T).mean()
             losses[f"view_{k + 1}"] = both / 2 * n
-        penalties = [each.penalties for each in encoded]
+        penalties = [part.penalties for part in encoded]
         loss = Loss(torch.stack([*losses.values()]).sum(), n, losses)
-        for each in penalties:
-            loss = loss.with_penalties(each)
+        for part in penalties:
+            loss = loss.with_penalties(part)
         return loss
 
 

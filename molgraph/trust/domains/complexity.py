@@ -31,8 +31,8 @@ UNKNOWN = 8.0  # bits of a character of a text that the language model cannot wr
 @cache
 def compressors() -> tuple[TextCode, PrimedZlib]:
     """The general codes: n-grams of NCI's molecules, and zlib that has read them."""
-    made = canonical_smiles(builtin.nci().smiles, workers=0)
-    texts = [each.smiles for each in made if each.smiles]
+    molecules = canonical_smiles(builtin.nci().smiles, workers=0)
+    texts = [molecule.smiles for molecule in molecules if molecule.smiles]
     return TextCode.fit(texts, GENERAL), PrimedZlib(texts)
 
 
@@ -103,8 +103,8 @@ class Complexity(Domain):
         texts = [str(text) for text in x]
         if self.code is not None:
             return np.array([self.code.bits(text) for text in texts], dtype=np.float64)
-        found = -self.language.log_prob(texts) / log(2)
-        return np.where(np.isfinite(found), found, UNKNOWN * (np.array([len(text) for text in texts]) + 1))
+        bits = -self.language.log_prob(texts) / log(2)
+        return np.where(np.isfinite(bits), bits, UNKNOWN * (np.array([len(text) for text in texts]) + 1))
 
     def score(self, x: np.ndarray) -> np.ndarray:
         """S in bits."""

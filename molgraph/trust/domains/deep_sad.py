@@ -94,10 +94,10 @@ class DeepSAD(Domain):
         if not self.oddities:
             return np.zeros((0, BITS), np.uint8)
         table = read_table(self.oddities, on_error="keep")
-        made = morgan([str(text) for text in table.smiles[table.ok]])
-        if not made.ok.any():
+        prints = morgan([str(text) for text in table.smiles[table.ok]])
+        if not prints.ok.any():
             raise EmptyError(f"no molecule of {self.oddities} can be read", hint="look at its rows")
-        return made.x[made.ok]
+        return prints.x[prints.ok]
 
     def fit(self, x: Prints) -> Self:
         """Train the autoencoder, then the embedding."""

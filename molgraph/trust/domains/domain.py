@@ -63,9 +63,9 @@ def make_domains(text: str, seed: int = 0) -> dict[str, Domain]:
         >>> [*make_domains("nearest+rnd(width=64)")]
         ['nearest', 'rnd']
     """
-    made: dict[str, Domain] = {}
+    domains: dict[str, Domain] = {}
     for part in read_parts(text, "domain"):
         cls = get("domain", part.name)
-        made[part.name] = cls(**settings_of(cls, part))
-        made[part.name].seed = seed
-    return made
+        domains[part.name] = cls(**settings_of(cls, part))
+        domains[part.name].seed = seed
+    return domains

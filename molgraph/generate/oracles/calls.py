@@ -128,12 +128,12 @@ class OracleCalls:
 
     def score(self, smiles: Sequence[str]) -> list[Scored]:
         """What the oracle says of each SMILES, in order; calls beyond the budget are not made."""
-        found = canonical_smiles(list(smiles))
-        fresh = list(dict.fromkeys(f.smiles for f in found if not f.reason and self.seen(f.smiles) is None))
+        molecules = canonical_smiles(list(smiles))
+        fresh = list(dict.fromkeys(f.smiles for f in molecules if not f.reason and self.seen(f.smiles) is None))
         self._call(fresh[: self.left])
         return [
             Scored(text, reason=f.reason) if f.reason else self.seen(f.smiles) or Scored(f.smiles, reason=SPENT)
-            for text, f in zip(smiles, found, strict=True)
+            for text, f in zip(smiles, molecules, strict=True)
         ]
 
     def seen(self, written: str) -> Scored | None:
@@ -167,10 +167,10 @@ class OracleCalls:
         """Score new molecules and keep them; slow oracles one by one, so that Ctrl-C costs one call at most."""
         left = deque(fresh)
         for shard in chain(self._shards([text for text in fresh if text not in self.resumed]), [[]]):
-            made = {one.smiles: one for one in shard}
-            while left and (one := made.get(left[0]) or self.resumed.get(left[0])):
+            by_smiles = {one.smiles: one for one in shard}
+            while left and (one := by_smiles.get(left[0]) or self.resumed.get(left[0])):
                 self.scored[left.popleft()] = replace(one, call=self.before + len(self.scored) + 1)
-            self._write([self.scored[text] for text in made])
+            self._write([self.scored[text] for text in by_smiles])
 
     def _shards(self, smiles: list[str]) -> Iterator[list[Scored]]:
         """Scores of molecules, some at a time and in order."""
@@ -189,12 +189,12 @@ class OracleCalls:
 
     def placed(self, smiles: Sequence[str], made: Sequence[Scored]) -> list[Scored]:
         """Scores in the order of their molecules."""
-        found = {one.smiles: one for one in made}
-        return [found[text] for text in smiles]
+        by_smiles = {one.smiles: one for one in made}
+        return [by_smiles[text] for text in smiles]
 
     def ask(self, asks: Sequence[Ask]) -> list[Scored]:
         """The oracle's scores, neither counted nor kept."""
-        return [one for smiles, given in asks if smiles for one in self._ask(smiles, given)]
+        return [one for smiles, values in asks if smiles for one in self._ask(smiles, values)]
 
     def _ask(self, smiles: list[str], given: Mapping[str, np.ndarray]) -> list[Scored]:
         """All at once where that works, else one at a time, so that one bad molecule costs no other its score."""
@@ -202,10 +202,10 @@ class OracleCalls:
             try:
                 score = partial(self.oracle.score_parts, given=given) if given else self.oracle.score_parts
                 limit = max(self.seconds, OVERHEAD * self.oracle.time_limit)
-                found = self._limit.call(score, smiles, limit)
+                scores = self._limit.call(score, smiles, limit)
                 return [
                     Scored(text, 0, float(o), float(g), bool(w), tuple(map(float, p)), str(r))
-                    for text, o, g, w, p, r in zip(smiles, *found, strict=True)
+                    for text, o, g, w, p, r in zip(smiles, *scores, strict=True)
                 ]
             except TooLongError as error:
                 return [Scored(text, reason=str(error)) for text in smiles]
@@ -214,7 +214,7 @@ class OracleCalls:
                     words = " ".join(str(error).split())[:200] or type(error).__name__
                     return [Scored(smiles[0], reason=f"the oracle failed: {words}")]
         one_by_one = ({label: value[[k]] for label, value in given.items()} for k in range(len(smiles)))
-        return [one for text, own in zip(smiles, one_by_one, strict=True) for one in self._ask([text], own)]
+        return [one for text, values in zip(smiles, one_by_one, strict=True) for one in self._ask([text], values)]
 
     def _read(self, path: Path) -> list[Scored]:
         """The calls of earlier runs; the file is left as it is."""
@@ -286,9 +286,9 @@ def _json(line: str) -> Any:
 
 
 def _parsed(line: str) -> Scored | None:
-    found = _json(line)
+    record = _json(line)
     try:
-        fields = {key: value for key, value in found.items() if key != "objective"}
-        return Scored(**{**fields, "total": found["objective"], "parts": tuple(map(float, found["parts"]))})
+        fields = {key: value for key, value in record.items() if key != "objective"}
+        return Scored(**{**fields, "total": record["objective"], "parts": tuple(map(float, record["parts"]))})
     except (AttributeError, TypeError, KeyError, ValueError):
         return None

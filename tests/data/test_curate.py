@@ -15,8 +15,8 @@ from molgraph.base.errors import MismatchError, UnknownNameError
 from molgraph.cli.main import app
 from molgraph.data.audit import audit
 from molgraph.data.cards import card, card_names
+from molgraph.data.curate import RULES, curate, identify
 from molgraph.data.datasets import curated, load_dataset
-from molgraph.data.editions import RULES, curate, identify
 from molgraph.data.table import Table, make_table
 from pipelines.cards.audit import curatable, curated_edition, summarise
 
