@@ -23,7 +23,7 @@ from molgraph.data.loader import BLOCK, batch_order, make_ahead
 from molgraph.train import checkpoint
 from molgraph.train.callback import Callback, make_callbacks
 from molgraph.train.checkpoint import CURVES, Progress
-from molgraph.train.draws import VALID_BATCH, samplers
+from molgraph.train.draws import VALID_BATCH, rows_as_asked, samplers
 from molgraph.train.learner import Early, Fitted, Learned, Learner, TrainingConfig
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.optimizers import make_optimizer, stretched, waiting
@@ -123,12 +123,12 @@ class Fit:
             share = slice(self.fabric.global_rank, None, self.fabric.world_size)
             enough = len(rows[share]) >= least
             mine = rows[share] if enough else rows[:least]
-            if self.objective.semi_supervised:
-                first = (now.epoch * self.steps + position) * self.how.batch_size
-                mine = np.concatenate([mine, self.train.unlabelled(first, len(rows), seed)[share]])
-            sample = self.train.sample(np.tile(mine, self.objective.copies), views)
+            first = (now.epoch * self.steps + position) * self.how.batch_size
+            bare = self.train.unlabelled(first, len(rows), seed)[share]
+            sample = rows_as_asked(self.objective, self.train, mine, views, bare)
             if not enough:  # the last batch has too few rows for so many processes
-                sample.weights = torch.zeros_like(sample.weights)  # type: ignore[arg-type]
+                for each in filter(None, (sample, sample.plain)):
+                    each.weights = torch.zeros_like(each.weights)  # type: ignore[arg-type]
             return self._prepared(sample, "corrupt", *words)
 
         pieces = [*enumerate(order)][now.position :]
@@ -224,7 +224,7 @@ class Fit:
             number, rows = piece
             rng = generator(self.plan.seed, "episodes valid", number)
             views = generator(self.plan.seed, "views valid", number) if valid.views else None
-            sample = judged.sample(rng, rows) if judged else valid.sample(np.tile(rows, self.objective.copies), views)
+            sample = judged.sample(rng, rows) if judged else rows_as_asked(self.objective, valid, rows, views)
             return self._prepared(sample, "corrupt valid", number)
 
         for batch in make_ahead(pieces, make):

@@ -89,6 +89,8 @@ class Network(nn.Module):
             encoder.prepare_all(part.batch)
         if self.level == "bond":
             bonds_once(sample.parts[0].batch)
+        if sample.plain is not None:
+            self.prepare(sample.plain)
 
     def forward(self, sample: Sample) -> tuple[Tensor, Penalties]:
         """Raw outputs, float [n, d_out], and the encoders' penalties by name, those of one name added up."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from torch import Tensor, nn
@@ -101,8 +101,10 @@ class Objective(nn.Module):
     ``grad_in_validation``: whether judging needs gradients, as fast weights do. ``unused_parameters``: whether a step
     may leave some parameters without a gradient, as several turns do: processes then look for those in every step.
     ``least_rows``: rows that a batch needs, 2 where rows are compared; a last one with fewer joins the one before.
-    ``copies``: how often each row of a batch comes, each time seen through the views, in validation too; they follow
-    one another, all rows once, then all again. ``usual_views``: where none are named.
+    ``copies``: how often each row of a batch comes, each time seen through the views, in validation too unless it is
+    ``semi_supervised``; they follow one another, all rows once, then all again. ``usual_views``: where none are named.
+    ``plain``: of which rows ``batch.plain`` has one more copy, neither seen through views nor corrupted: of ``all``,
+    or of ``labelled`` ones.
     ``valid_parts``: names of the shares that a loss has where a validation part is judged, and there alone.
     ``needs``: arrays that the graphs must hold, such as ``atom.position``. ``head_settings``: settings of the head
     where none are given, such as a smooth activation.
@@ -126,6 +128,7 @@ class Objective(nn.Module):
     least_rows: int = 1
     copies: int = 1
     usual_views: str | None = None
+    plain: Literal["none", "labelled", "all"] = "none"
     valid_parts: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     head_settings: Mapping[str, Any] = MappingProxyType({})
@@ -247,7 +250,8 @@ def what_is_read(name: str, params: Mapping[str, Any], *, views: str | None, des
     """
     part = read_part(name, "objective")
     make = get("objective", part.name)
-    reads = {"targets": make.labelled or make.tasks, "unlabelled": make.semi_supervised, "judge_views": make.copies > 1}
+    reads = {"targets": make.labelled or make.tasks, "unlabelled": make.semi_supervised}
+    reads["judge_views"] = make.copies > 1 and not make.semi_supervised
     if descriptors != "none" and not reads["targets"]:
         raise UnusedSettingError(f"{name} has no head that reads descriptors", hint="leave descriptors out")
     reads["points"] = make.learns_points

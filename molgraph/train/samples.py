@@ -30,11 +30,12 @@ class Sample:
     ``graphs``, int64 [n]: the graph of each row of the first column in its store, the same for duplicates. ``limits``,
     float32 [n, t, 2]: the lowest and highest scaled value of each label that is a limit, NaN elsewhere. ``points``,
     float32 [p, 4], those of the rows' curves (``data.curves``), and ``point_row``, int64 [p], the row of each; or None.
+    ``plain``: the batch without views and corruption, where an objective asks for it (``Objective.plain``).
 
     Not a dataclass: Lightning walks through those value by value at every step.
     """
 
-    __slots__ = ("extra", "graphs", "limits", "parts", "point_row", "points", "weights", "y")
+    __slots__ = ("extra", "graphs", "limits", "parts", "plain", "point_row", "points", "weights", "y")
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class Sample:
     ) -> None:
         self.parts, self.extra, self.y, self.weights, self.graphs = parts, extra, y, weights, graphs
         self.limits, self.points, self.point_row = limits, points, point_row
+        self.plain: Sample | None = None
 
     def to(self, device: torch.device) -> Sample:
         """The same on a device; nothing is done where it is the CPU."""
@@ -60,7 +62,9 @@ class Sample:
 
         parts = tuple(InputBatch(batch.to(device), there(of_row)) for batch, of_row in self.parts)
         curves = (self.points, self.point_row)
-        return Sample(parts, *map(there, (self.extra, self.y, self.weights, self.graphs, self.limits, *curves)))
+        made = Sample(parts, *map(there, (self.extra, self.y, self.weights, self.graphs, self.limits, *curves)))
+        made.plain = None if self.plain is None else self.plain.to(device)
+        return made
 
 
 @dataclass(frozen=True)

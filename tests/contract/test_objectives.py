@@ -42,7 +42,9 @@ def table(name: str, seed: int = 0) -> Table:
     if name in PAIRED:
         made = replace(made, entities=(*made.entities, replace(made.entities[0], name="text")))
     kind = entry("objective", name).value
-    return made if kind.labelled else made.with_targets(["c", "d"] if kind.classes_only else ["a", "b"])  # of one kind
+    if kind.labelled and not kind.classes_only:
+        return made
+    return made.with_targets(["c", "d"] if kind.classes_only else ["a", "b"])  # of one kind
 
 
 def analogues() -> list[str]:

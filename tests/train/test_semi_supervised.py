@@ -124,6 +124,20 @@ def test_all_rows_learn_a_teachers_answers_and_the_teacher_is_the_average_of_the
     torch.testing.assert_close(judged, (taught[:4] - batch.y[:4]).square().sum())
 
 
+def test_answers_of_student_and_teacher_are_to_agree_under_noise() -> None:
+    _, network, objective, batch = made("mean-teacher", weight=1.0, noise=0.0, ramp=0.5)
+    assert objective(network, batch, STEP).parts["consistency"].item() == 0, "without noise they are one"
+    objective.noise = 0.3
+    torch.manual_seed(1)
+    noisy = objective(network, batch, STEP).parts["consistency"]
+    torch.manual_seed(1)
+    answers = []
+    for part in (objective.student, network):
+        h = part.encoder(batch.parts[0].batch).graphs
+        answers.append(part.head(h * (1 + 0.3 * torch.randn_like(h))))
+    torch.testing.assert_close(noisy, 4 * (answers[0] - answers[1]).square().mean())
+
+
 def test_the_teacher_has_weights_of_its_own_and_every_layer_is_drawn() -> None:
     _, network, objective, batch = made("infograph-star", layer="random")
     same = [a.equal(b) for a, b in zip(network.encoder.parameters(), objective.teacher.parameters(), strict=True)]

@@ -34,15 +34,6 @@ from molgraph.train.samples import Sample
             "-o model.mgm",
             modules=("molgraph.nn.mutual_information",),
         ),
-        SystemCard(
-            "s4l",
-            left_out="a choice of the task without labels and its weight; images",
-            off="mean-teacher",
-            beside=("labels alone", "mean-teacher"),
-            command="molgraph train dataset:chembl2321810 -m gin --objective infograph-star --unlabelled dataset:nci "
-            "-o model.mgm",
-            part=True,
-        ),
     ),
     summary="labels of some rows; InfoGraph on all rows by a second encoder",
     paper="Sun et al. 2020, ICLR",

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from molgraph.base.errors import UnsupportedError
 from molgraph.base.ranges import NotNegative, Range, Share
 from molgraph.base.registry import register
-from molgraph.base.systems import SystemCard
 from molgraph.nn.encoder import Encoded
 from molgraph.nn.penalties import add_penalties
 from molgraph.train.inputs import Input
@@ -32,15 +31,6 @@ Decay = Annotated[float, Range(0, 1, below=True)]
     "mean-teacher",
     summary="labels of some rows; all rows agree with a moving average of the network",
     paper="Tarvainen and Valpola 2017, NeurIPS",
-    systems=(
-        SystemCard(
-            "uda-tsa",
-            left_out="molecules' variants in the place of noise, sharpened targets, annealed labels",
-            off="-s params.objective.noise=0",
-            beside=("labels alone", "no noise"),
-            part=True,
-        ),
-    ),
     command="molgraph train dataset:chembl2321810 -m gin --objective mean-teacher --unlabelled dataset:nci -o m.mgm",
 )
 class MeanTeacher(Objective):
