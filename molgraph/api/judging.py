@@ -9,17 +9,20 @@ from typing import Any
 
 from molgraph.api.prediction import load
 from molgraph.base.contracts import Generator, SamplesUnchecked
-from molgraph.base.errors import AmbiguousColumnError, UnsupportedError
+from molgraph.base.errors import AmbiguousColumnError, MissingOptionError, UnsupportedError
 from molgraph.base.resources import model_path
 from molgraph.chem.standardise import preset
 from molgraph.data.read import read_table
+from molgraph.data.table import make_table
 from molgraph.evaluate.generation.generation_report import GenerationReport
-from molgraph.evaluate.generation.judge import MOST, Draws, judge_samples
+from molgraph.evaluate.generation.judge import MOST, Draws, judge_samples, some, standardised
 from molgraph.evaluate.generation.sweep import TEMPERATURES, Sweep, sweep_temperatures
 from molgraph.generate.generated import Generated
+from molgraph.generate.sumo import text_likelihoods
 from molgraph.train.model import Model
 
 MODEL = ".mgm"
+SCORED = 1_000  # held-out molecules whose likelihood is estimated
 
 
 def judge_generation(
@@ -31,6 +34,8 @@ def judge_generation(
     standardise: str | None = None,
     embedding: str | None = None,
     controls: bool = True,
+    likelihood: Any = None,
+    parts: bool = False,
     seed: int = 0,
     name: str | None = None,
 ) -> GenerationReport:
@@ -50,6 +55,10 @@ def judge_generation(
             as ``standard``; by default that of the generator's file, and of a table ``none``: as they are written.
         embedding: of Fréchet's distance: ``descriptors``, ``fingerprint``, or ``chemnet`` with the package fcd.
         controls: whether to add the control rows, which need ``train``.
+        likelihood: molecules that a ``chemvae`` has not seen, likewise, whose ``log p`` under it is estimated without
+            bias (SUMO, Luo et al. 2020), beside the lower bound of one point; 1,000 of them at most.
+        parts: whether to measure, with a reference, where draws differ from it: in scaffolds, in what is attached to
+            them, in properties, or in how these are combined (after Stoller et al. 2020).
         seed: of intervals, controls, and of draws from a generator.
         name: what the row is called.
 
@@ -68,7 +77,12 @@ def judge_generation(
     if isinstance(samples, str | os.PathLike) and model_path(samples).suffix == MODEL:
         samples, name = load(samples), name or Path(samples).stem
     preset = preset_of(samples, standardise)
+    if parts and reference is None:
+        raise MissingOptionError("parts are compared with a reference", hint="name the molecules: reference=...")
     called, draws = _drawn(samples, n or MOST, seed)
+    if likelihood is not None:
+        held = standardised(some(molecules_of(likelihood, "test"), SCORED, seed, "likelihood"), preset)
+        draws = draws._replace(likelihood=text_likelihoods(generator_of(samples), make_table(held), seed=seed))
     return judge_samples(
         {name or called: draws},
         reference=None if reference is None else molecules_of(reference, "test"),
@@ -77,6 +91,7 @@ def judge_generation(
         standardiser=preset,
         embedding=embedding,
         controls=controls,
+        parts=parts,
         seed=seed,
     )
 

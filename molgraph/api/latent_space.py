@@ -18,29 +18,41 @@ from molgraph.chem.fingerprints import morgan
 from molgraph.chem.tanimoto import tanimoto
 from molgraph.data.standardise import standardise
 from molgraph.data.table import make_table
+from molgraph.generate.brownian_bridge import brownian_bridges
 from molgraph.generate.generated import judge
+from molgraph.generate.map_latent import refine_latents
 from molgraph.train.model import Model
 
 Source = Model | str | os.PathLike[str]
+PATHS = ("spherical", "linear", "bridge")
 SPREADS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)  # how far from a molecule its neighbours are sought, nearest first
 
 
 def encode(
-    model: Source, data: Any, *, device: str | None = None, threads: int | None = None, **columns: Any
+    model: Source,
+    data: Any,
+    *,
+    refine: int = 0,
+    device: str | None = None,
+    threads: int | None = None,
+    **columns: Any,
 ) -> pd.DataFrame:
     """Give the latent vector of each molecule, the mean of its posterior, row for row and in order.
 
     Args:
         model: a generator with a latent space, or the path of its file.
         data: molecules in any form that ``Model.predict`` takes.
+        refine: steps of gradient ascent from that mean to the vector under which the molecule is most likely
+            (``argmax_z log p(x, z)``, after Schimel et al. 2022), of a ``chemvae``.
         device, threads: where it runs; the CPU and all threads if not given.
         columns: ``smiles`` and ``id``, the columns of data.
 
     Returns:
-        The columns id, smiles, reason (why a row has no vector; else empty) and z0, z1, ...
+        The columns id, smiles, reason (why a row has no vector; else empty) and z0, z1, ...; of refined
+        vectors also gain, by how many nats ``log p(x, z)`` has risen.
 
     Raises:
-        UnsupportedError: the model has no latent space.
+        UnsupportedError: the model has no latent space, or gives molecules no likelihood by it.
 
     Example:
         >>> import molgraph
@@ -54,10 +66,13 @@ def encode(
     """
     with _running(model, device=device, threads=threads) as (loaded, generator):
         table = loaded.read(data, **columns)
-        encoding = generator.encode(standardise(table, loaded.standardiser))
+        read = standardise(table, loaded.standardiser)
+        refined = refine_latents(generator, read, refine) if refine else None
+        encoding = generator.encode(read) if refined is None else refined.latents
     frame = pd.DataFrame({"id": table.ids, "smiles": table.smiles, "reason": encoding.reason})
     axes = pd.DataFrame(encoding.mean, columns=[f"{AXIS}{i}" for i in range(generator.d_latent)])
-    return pd.concat([frame, axes], axis=1)
+    gain = pd.DataFrame({} if refined is None else {"gain": refined.after - refined.before})
+    return pd.concat([frame, axes, gain], axis=1)
 
 
 def decode(
@@ -101,7 +116,9 @@ def interpolate(
     b: str,
     *,
     steps: int = 9,
-    path: Literal["spherical", "linear"] = "spherical",
+    path: Literal["spherical", "linear", "bridge"] = "spherical",
+    paths: int = 1,
+    spread: float = 1.0,
     seed: int = 0,
     temperature: float | None = None,
     device: str | None = None,
@@ -114,26 +131,36 @@ def interpolate(
         a, b: SMILES.
         steps: points, both ends among them.
         path: ``spherical`` keeps to the lengths that vectors of the prior have (White 2016, arXiv:1609.04468);
-            ``linear`` is the straight line.
+            ``linear`` is the straight line; ``bridge`` is random, a Brownian bridge (R. E. Wang et al. 2022).
+        paths: bridges, each with points of its own.
+        spread: of a bridge, in standard deviations of the prior: half of it in the middle of the way, 0 at its ends.
         seed, temperature, device, threads: as for ``decode``.
 
     Returns:
-        A row for each point: the columns share (of the way), smiles, valid, reason, and the Tanimoto similarity to
-        each end, ``like_a`` and ``like_b`` (Morgan fingerprints of radius 2). The first and the last row are decoded
-        too, and need not be the ends themselves.
+        A row for each point: the columns path (of bridges, from 0), share (of the way), smiles, valid, reason, and the
+        Tanimoto similarity to each end, ``like_a`` and ``like_b`` (Morgan fingerprints of radius 2). The first and the
+        last row are decoded too, and need not be the ends themselves.
 
     Raises:
         CellError: an end cannot be encoded.
-        UsageError: the model has no latent space, or fewer than 2 steps are asked for.
+        UsageError: the model has no latent space, fewer than 2 steps are asked for, or several paths that are equal.
     """
-    if steps < 2 or path not in ("spherical", "linear"):
-        raise BadValueError(f"a path of {steps} steps, {path}", hint="2 steps or more, spherical or linear")
+    if steps < 2 or path not in PATHS:
+        raise BadValueError(f"a path of {steps} steps, {path}", hint=f"2 steps or more, {', '.join(PATHS)}")
+    if paths < 1 or spread < 0 or (paths > 1 and path != "bridge"):
+        words = f"{paths} paths of spread {spread}, {path}"
+        raise BadValueError(words, hint="several paths are bridges (path='bridge'), with a spread of 0 or more")
     with _running(model, temperature=temperature, device=device, threads=threads) as (loaded, generator):
         ends = _points(loaded, generator, [a, b])
         share = np.linspace(0, 1, steps).round(6)
-        z = slerp(ends[0], ends[1], share) if path == "spherical" else ends[0] + share[:, None] * (ends[1] - ends[0])
+        if path == "bridge":
+            z = brownian_bridges(ends[0], ends[1], share, paths, spread, seed).reshape(paths * steps, -1)
+        else:
+            z = slerp(ends[0], ends[1], share) if path == "spherical" else linear(ends[0], ends[1], share)
         frame = judge(generator.decode(z, seed), None).to_frame()
-    frame.insert(0, "share", share)
+    frame.insert(0, "share", np.tile(share, paths))
+    if path == "bridge":
+        frame.insert(0, "path", np.repeat(np.arange(paths), steps))
     similarity = _similarity(frame["smiles"].tolist(), [a, b])
     frame["like_a"], frame["like_b"] = similarity.astype(float).round(4).T
     return frame
@@ -184,6 +211,11 @@ def neighbours(
     return frame.sort_values("similarity", ascending=False, kind="stable", ignore_index=True)
 
 
+def linear(a: np.ndarray, b: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """float [n, d]: points on the straight line from a to b."""
+    return np.asarray(a + share[:, None] * (b - a))
+
+
 def slerp(a: np.ndarray, b: np.ndarray, share: np.ndarray) -> np.ndarray:
     """float [n, d]: points on the great circle from a to b, whose lengths change evenly; a line where they are aligned.
 
@@ -192,7 +224,7 @@ def slerp(a: np.ndarray, b: np.ndarray, share: np.ndarray) -> np.ndarray:
         [[1.0, 0.0], [1.41, 1.41], [0.0, 3.0]]
     """
     lengths = np.linalg.norm(a), np.linalg.norm(b)
-    line = a + share[:, None] * (b - a)
+    line = linear(a, b, share)
     if min(lengths) < 1e-12:
         return line
     angle = np.arccos(np.clip(a @ b / (lengths[0] * lengths[1]), -1, 1))

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from molgraph.api.built_system import Built
 from molgraph.api.catalogue import command_of
 from molgraph.api.verb_systems import VERBS
+from molgraph.api.verb_systems_generation import GENERATION_VERBS
 from molgraph.base import registry
 from molgraph.base.registry import Entry
 from molgraph.base.resources import shipped_dir
@@ -84,7 +85,7 @@ def built() -> list[Built]:
     """
     entries = [registry.entry(kind, name) for kind in registry.kinds() for name in registry.names(kind)]
     systems = [_built(entry, card) for entry in entries for card in entry.systems]
-    return sorted([*VERBS, *systems], key=lambda each: (each.card.id, each.kind, each.name))
+    return sorted([*VERBS, *GENERATION_VERBS, *systems], key=lambda each: (each.card.id, each.kind, each.name))
 
 
 def _built(entry: Entry, card: SystemCard) -> Built:

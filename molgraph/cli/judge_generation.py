@@ -16,6 +16,12 @@ from molgraph.cli.options import argument, check_whole, check_writable, option, 
 if TYPE_CHECKING:
     from molgraph.evaluate.generation.sweep import Sweep
 
+#: what metrics need that a sweep does not compute, and where they are
+NOT_SWEPT = {
+    "unchecked": "judge-generation draws without the check as well",
+    "likelihood": "judge-generation --likelihood has it",
+    "parts": "judge-generation --parts has it",
+}
 Standardise = Annotated[
     str | None,
     option("PRESET", "none, desalt, standard or canonical; a generator file's own, none for a table."),
@@ -39,6 +45,12 @@ def judge_generation(
         str | None, option("NAME", "Of Fréchet's distance: descriptors, fingerprint, or chemnet (with fcd).")
     ] = None,
     controls: Annotated[bool, typer.Option("--controls/--no-controls", help="Rows of trivial generators.")] = True,
+    likelihood: Annotated[
+        str | None, option("DATA", "Molecules that a chemvae has not seen: their log p, without bias (SUMO).")
+    ] = None,
+    parts: Annotated[
+        bool, typer.Option("--parts/--no-parts", help="With --reference: is it parts, or how they are combined?")
+    ] = False,
     seed: Annotated[int, option("N", "Of intervals, controls and draws.")] = 0,
     out: Annotated[Path | None, out_option("A page (.html), tables (.md) or numbers (.csv).")] = None,
 ) -> None:
@@ -58,19 +70,35 @@ def judge_generation(
     Novel, as in generate: no training molecule; salts and stereoisomers
     count as one molecule.
 
+    --likelihood gives the mean log p of the canonical SMILES of molecules that
+    a chemvae has not seen: an estimate without bias, beside the lower bound of
+    one latent point. --parts tells by classifiers how far scaffolds, what is
+    attached to them, properties, and the combination of the three are from the
+    reference, in nats.
+
     Examples:
         molgraph judge-generation new.csv --train library.smi --reference held_out.smi --standardise standard -o a.html
         molgraph judge-generation gen.mgm -n 10000 --train dataset:moses --reference dataset:moses
+        molgraph judge-generation vae.mgm --likelihood held_out.smi --reference held_out.smi --parts
     """
     check_whole("-n", n)
-    check_writable(out, inputs=[path for path in (samples, reference, train) if path is not None])
+    check_writable(out, inputs=[path for path in (samples, reference, train, likelihood) if path is not None])
     check_ending(out, ".html", ".md", ".csv")
     from molgraph.api.judging import judge_generation as judge
     from molgraph.cli.show import say, steps, table
 
     with steps():
         judgement = judge(
-            samples, reference, train, n=n, standardise=standardise, embedding=embedding, controls=controls, seed=seed
+            samples,
+            reference,
+            train,
+            n=n,
+            standardise=standardise,
+            embedding=embedding,
+            controls=controls,
+            likelihood=likelihood,
+            parts=parts,
+            seed=seed,
         )
     if out is not None:  # written before a word is said: the reader of a pipe may leave
         judgement.save(out)
@@ -131,9 +159,8 @@ def temperature_sweep(
     check_measures(named)
     sources = {"reference": reference, "train": train}
     for item in MEASURES:
-        if item.name in named and item.needs == "unchecked":
-            hint = "judge-generation draws without the check as well"
-            raise UnsupportedError(f"a sweep has no {item.name}", hint=hint)
+        if item.name in named and item.needs in NOT_SWEPT:
+            raise UnsupportedError(f"a sweep has no {item.name}", hint=NOT_SWEPT[item.needs])
         if item.name in named and item.needs and not sources.get(item.needs):
             raise MissingOptionError(
                 f"{item.name} needs --{item.needs}", hint=f"name the molecules: --{item.needs} library.smi"

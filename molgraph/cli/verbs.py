@@ -37,7 +37,7 @@ VERBS = (
         "Place the atoms of molecules in space by a model that knows distances.",
         "conformers",
     ),
-    Verb("morph", TRAIN, "Turn one conformer of a molecule into another, step by step.", "morph"),
+    Verb("morph", TRAIN, "Turn one conformer into another, or one molecule by single edits.", "morph"),
     Verb("train-generator", TRAIN, "Learn from a list of molecules to propose new ones.", "generate"),
     Verb("generate", TRAIN, "Propose molecules; tell which are valid, unique and novel.", "generate"),
     Verb("latent encode", TRAIN, "Write the latent vector of each molecule of a file, row for row.", "latents"),

@@ -65,9 +65,7 @@ class SequenceELBO(Objective):
         rng = None if state.training else torch.Generator(inputs.device).manual_seed(VALID_NOISE)
         noise = torch.randn((len(h), network.bottleneck.d), generator=rng, device=inputs.device)
         z, prices = network.bottleneck(h, LatentState(noise, rows))
-        scores, _ = network.decoder(z, inputs)
-        wrong = F.cross_entropy(scores.float().transpose(1, 2), target, ignore_index=PAD, reduction="none").sum(dim=1)
-        total = (wrong * counts).sum()
+        total = (text_nats(network.decoder, z, inputs, target) * counts).sum()
         parts = {"reconstruction": total}
         for name, price in prices.items():
             parts[name] = cost = (price.sum(dim=1) * counts).sum()
@@ -87,3 +85,15 @@ class SequenceELBO(Objective):
         y, weights = (known["y"], known["weight"]) if "y" in known else (batch.y, batch.weights[:, 1:])
         error = (network.head(z).float() - y).square() * weights
         return {"properties": self.property_weight * error.sum()}
+
+
+def text_nats(decoder: Any, z: Tensor, given: Tensor, target: Tensor) -> Tensor:
+    """float32 [n], ``-log p(x|z)`` of texts: the sum of the cross-entropies of their tokens and ends.
+
+    Args:
+        decoder: ``(z [n, d], given) -> (scores [n, length, n_tokens], state)``.
+        z: float [n, d], latent vectors.
+        given, target: int64 [n, length], as ``next_token.shifted`` gives them.
+    """
+    scores, _ = decoder(z, given)
+    return F.cross_entropy(scores.float().transpose(1, 2), target, ignore_index=PAD, reduction="none").sum(dim=1)

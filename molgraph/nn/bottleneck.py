@@ -69,6 +69,14 @@ class Bottleneck(nn.Module):
         z, p = q.draw(state.noise), self.beside(q.mean, state)
         return z, {"kl": gaussian_kl(q, p) if isinstance(p, Gaussian) else (q.log_prob(z) - p.log_prob(z))[:, None]}
 
+    def weighed(
+        self, h: Float[Tensor, "n d_in"], state: LatentState
+    ) -> tuple[Float[Tensor, "n d"], Float[Tensor, " n"]]:
+        """A vector of each row, and ``log q(z|h) - log p(z)`` there, of which importance weights are made."""
+        q = self.posterior(h)
+        z = q.draw(state.noise)
+        return z, q.log_prob(z) - self.beside(q.mean, state).log_prob(z)
+
     def beside(self, code: Float[Tensor, "n d"], state: LatentState) -> Any:
         """The density of its prior for each row, by the centre of the row's posterior."""
         return (self.prior or self).density(code, state)

@@ -49,7 +49,9 @@ QUICK = {
     "finetune": "-t y --split random --no-baseline --epochs 2 --batch-size 16 --threads 1",
     "study": "--seconds 60",
     "tune": "-t y --split random --no-baseline --threads 1",
+    "latent encode": "",
     "latent interpolate": "--steps 4",
+    "judge-generation": "--no-controls",
     "morph": "--steps 4",
     "embed": "--threads 1",
     "nearest": "--threads 1",
@@ -66,7 +68,7 @@ QUICK = {
 def small(words: list[str]) -> list[str]:
     """The options that make the named members small."""
     text, chosen = " ".join(words), {}
-    files = ("finetune", "study", "latent", "morph", "embed", "nearest", "select", "predict")
+    files = ("finetune", "study", "latent", "morph", "embed", "nearest", "select", "predict", "judge-generation")
     if words[0] in files or "--init" in words:  # of a file that is small
         return []
     named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-m", "--model")]
@@ -157,6 +159,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "dataset:gdb7_3d": "gdb7_3d.sdf",
         "jtvae-zinc": "jtvae-zinc.mgm",
         "prior": "prior.mgm",
+        "vae.mgm": "jtvae-zinc.mgm",
         "encoder.mgm": "encoder.mgm",
     }
     found |= {"NR-AhR": "a", "NR-ER": "b", "SR-ARE": "c"}  # columns

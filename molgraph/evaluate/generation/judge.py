@@ -32,10 +32,12 @@ class Draws(NamedTuple):
     Args:
         smiles: as they were drawn, in order.
         unchecked: draws made without the generator's own check of the chemistry, where it has one.
+        likelihood: float [m, 2 k], k estimates of ``log p`` of each of m held-out molecules, then k lower bounds.
     """
 
     smiles: Sequence[str]
     unchecked: Sequence[str] | None = None
+    likelihood: np.ndarray | None = None
 
 
 def judge_samples(
@@ -47,6 +49,7 @@ def judge_samples(
     embedding: str | None = None,
     measures: Sequence[str] | None = None,
     controls: bool = True,
+    parts: bool = False,
     halves: int = HALVES,
     seed: int = 0,
     standardiser: str = "none",
@@ -67,6 +70,7 @@ def judge_samples(
         embedding: of the Fréchet distance; by default ``chemnet`` where fcd is installed, else ``descriptors``.
         measures: names of some of ``MEASURES``.
         controls: whether to add training half against half, a training sample, and AddCarbon.
+        parts: whether to measure where draws differ from the reference: in their parts, or in how those are combined.
         halves: half-samples of an interval; 0 for values alone.
         seed: of the half-samples, the controls and the draw of the reference.
         standardiser: the preset that all molecules go through before they are compared.
@@ -93,7 +97,8 @@ def judge_samples(
             unchecked = np.array(
                 [not entry.reason for entry in canonical_smiles(list(draws.unchecked)[:size])], dtype=bool
             )
-        rows.append(judge.row(row, "sample", Comparison(kept[row], theirs, keys, name, unchecked)))
+        compared = Comparison(kept[row], theirs, keys, name, unchecked, draws.likelihood, parts)
+        rows.append(judge.row(row, "sample", compared))
     if controls and known and keys:
         rows += _controls(judge, known, keys, theirs, size)
     others = {"reference": None if theirs is None else theirs.smiles, "training": known}
@@ -176,7 +181,7 @@ def reference_sample(reference: Sequence[str] | Sample, seed: int = 0, standardi
     """A reference described, at most 10,000 molecules of it."""
     if isinstance(reference, Sample):
         return reference
-    return describe(standardised(_some(reference, MOST, seed, "reference"), standardiser), "reference")
+    return describe(standardised(some(reference, MOST, seed, "reference"), standardiser), "reference")
 
 
 def standardised(smiles: Sequence[str], preset: str) -> list[str]:
@@ -211,7 +216,7 @@ def _charged(smiles: Sequence[str]) -> float:
     return float(np.mean([a != b for a, b in zip(texts, standardised(texts, "standard"), strict=True)]))
 
 
-def _some(smiles: Sequence[str], most: int, seed: int, what: str) -> list[str]:
+def some(smiles: Sequence[str], most: int, seed: int, what: str) -> list[str]:
     """At most so many of the molecules, in their order."""
     texts = list(smiles)
     if len(texts) <= most:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from molgraph.base.errors import UnknownNameError, nearest
+from molgraph.base.seeds import generator
 from molgraph.chem.tanimoto import BitTable, find_nearest
 from molgraph.evaluate.generation.distances import (
     codes,
@@ -22,6 +23,7 @@ from molgraph.evaluate.generation.distances import (
     wasserstein,
 )
 from molgraph.evaluate.generation.embeddings import embed
+from molgraph.evaluate.generation.factorised import PARTS, Ratios, molecule_ratios
 from molgraph.evaluate.generation.sample import Sample
 
 CONTINUOUS = ("bertz", "logp", "weight", "tpsa")  # of GuacaMol's properties
@@ -41,6 +43,9 @@ class Comparison:
         train: stereo-free keys of the molecules learned from (``molecule_keys``), None where they are not known.
         embedding: of the Fréchet distance.
         unchecked: bool [k], which draws without the generator's own check are molecules; None where it has no check.
+        likelihood: float [m, 2 k], estimates of ``log p`` of held-out molecules, then lower bounds; None where there
+            are none.
+        parts: whether parts and their combination are compared with the reference.
     """
 
     sample: Sample
@@ -48,6 +53,14 @@ class Comparison:
     train: frozenset[str] | None
     embedding: str
     unchecked: np.ndarray | None = None
+    likelihood: np.ndarray | None = None
+    parts: bool = False
+
+    @cached_property
+    def ratios(self) -> Ratios:
+        """Of each valid molecule, how much likelier the reference has it, by parts."""
+        assert self.reference is not None
+        return molecule_ratios(self.reference, self.sample)
 
     @cached_property
     def nearest(self) -> np.ndarray:
@@ -57,8 +70,9 @@ class Comparison:
 
     @property
     def known(self) -> frozenset[str]:
-        """What there is beside the sample: ``reference``, ``train``, ``unchecked``."""
+        """What there is beside the sample: ``reference``, ``train``, ``unchecked``, ``likelihood``, ``parts``."""
         there = {"reference": self.reference, "train": self.train, "unchecked": self.unchecked}
+        there |= {"likelihood": self.likelihood, "parts": self.reference if self.parts else None}
         return frozenset(name for name, value in there.items() if value is not None)
 
 
@@ -69,7 +83,7 @@ class Measure(NamedTuple):
         name: as frames and files have it.
         label: as tables have it.
         higher: whether more is better; None where it describes.
-        needs: ``reference``, ``train`` or ``unchecked``; empty where the sample says it all.
+        needs: ``reference``, ``train``, ``unchecked``, ``likelihood`` or ``parts``; empty where the sample says it all.
         values: a comparison and which of its draws count, bool [b, n] -> float [b].
     """
 
@@ -185,6 +199,21 @@ def _frechet(c: Comparison, masks: np.ndarray) -> np.ndarray:
     return _each(lambda _, rows: frechet(fit, gaussian_fit(x[rows]), half))(c, masks)
 
 
+def _divergence(c: Comparison, part: str) -> np.ndarray:
+    """Of each valid molecule ``log q / p``, whose mean over the draws is the divergence from the reference."""
+    return -c.ratios.of(part)
+
+
+def _likelihood(c: Comparison, masks: np.ndarray, bound: bool) -> np.ndarray:
+    """The mean over held-out molecules, and over halves of them, as many as there are half-samples."""
+    assert c.likelihood is not None
+    estimates, bounds = np.split(c.likelihood, 2, axis=1)
+    each = (bounds if bound else estimates).mean(axis=1)
+    rng = generator(0, "half of the held-out molecules")
+    halves = [each[rng.permutation(len(each))[: len(each) // 2]].mean() for _ in masks[1:] if len(each) > 1]
+    return np.array([each.mean(), *halves])
+
+
 MEASURES: tuple[Measure, ...] = (
     Measure("valid", "valid", True, "", _valid),
     Measure("no_molecule", "no molecule", None, "", _no_molecule),
@@ -204,6 +233,12 @@ MEASURES: tuple[Measure, ...] = (
     Measure("w_sa", "W1 SA", False, "reference", _each(partial(_shift, name="sa"))),
     Measure("w_qed", "W1 QED", False, "reference", _each(partial(_shift, name="qed"))),
     Measure("w_weight", "W1 weight", False, "reference", _each(partial(_shift, name="weight"))),
+    Measure("log_p", "log p of held-out molecules, nats", True, "likelihood", partial(_likelihood, bound=False)),
+    Measure("log_p_bound", "its bound by one point, nats", None, "likelihood", partial(_likelihood, bound=True)),
+    *(
+        Measure(f"kl_{part}", f"KL of {words}, nats", False, "parts", _share(partial(_divergence, part=part)))
+        for part, words in PARTS.items()
+    ),
 )
 
 

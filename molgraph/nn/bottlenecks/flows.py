@@ -90,7 +90,7 @@ class FlowBottleneck(Bottleneck):
         n_maps: K; without any, points stay where they are.
     """
 
-    make_map: ClassVar[type[PlanarMap | RadialMap]]
+    make_map: ClassVar[type[nn.Module]]
 
     def __init__(
         self,
@@ -130,6 +130,13 @@ class FlowBottleneck(Bottleneck):
         start, p = q.draw(state.noise), self.beside(q.mean, state)
         z, log_det = self.bend(start)
         return z, {"kl": (q.log_prob(start) - log_det - p.log_prob(z))[:, None]}
+
+    def weighed(
+        self, h: Float[Tensor, "n d_in"], state: LatentState
+    ) -> tuple[Float[Tensor, "n d"], Float[Tensor, " n"]]:
+        """A point of each row, and its price."""
+        z, prices = self(h, state)
+        return z, prices["kl"].sum(dim=1)
 
 
 @register(
