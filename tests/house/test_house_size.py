@@ -16,7 +16,7 @@ CEILINGS = {  # code lines in hundreds: no docstrings, blank lines, comments or 
     "nn": 54,
     "models": 27,
     "evaluate": 64,
-    "train": 84,
+    "train": 86,
     "trust": 11,
     "explain": 17,
     "study": 12,
