@@ -12,6 +12,8 @@ from molgraph.data.sources import builtin
 from molgraph.data.table import Table, make_table
 from molgraph.train.method import GraphMethod
 
+#: objectives that learn from texts or environments, not from atoms
+OF_WORDS = ("eager", "masked-tokens", "skip-gram", "span", "translation")
 SMALL: dict[str, Any] = {"params": {"d_hidden": 8}, "head_width": 8, "epochs": 3, "batch_size": 16}
 
 

@@ -258,7 +258,8 @@ class TestEveryEncoder:
         wide = batch
         for level, own in batch.levels.items():
             floats = {key: values.double() for key, values in own.arrays.items() if values.is_floating_point()}
-            wide = wide.with_level(level, table=own.table.double(), **floats)
+            table = None if own.table is None else own.table.double()
+            wide = wide.with_level(level, table=table, **floats)
         double = graphs(encoder.double(), wide)
         assert double.dtype == torch.float64
         torch.testing.assert_close(double.float(), single, rtol=1e-4, atol=1e-5)

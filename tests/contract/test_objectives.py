@@ -20,7 +20,7 @@ from molgraph.data.table import Table, Target, make_table
 from molgraph.train.method import GraphMethod
 from molgraph.train.objective import Objective, StepState
 from molgraph.train.runtime import Interrupted
-from tests.tiny import curve_points, same_bits, series, weights_of
+from tests.tiny import OF_WORDS, curve_points, same_bits, series, weights_of
 
 N = 48
 PAIRED = ("match", "views")  # those that read two columns
@@ -76,6 +76,7 @@ def method(name: str, **params: Any) -> GraphMethod:
     encoder = "grover" if name == "grover" else encoder  # the one with two views
     encoder = "hard_subgraphs" if name == "saccader" else encoder
     encoder = "dmpnn+tokens" if name in PAIRED else encoder
+    encoder = "mol2vec" if name == "skip-gram" else "tokens" if name in OF_WORDS else encoder
     prefixes = {each: f"{each}." if "+" in encoder else "" for each in encoder.split("+")}
     own = {f"{prefixes[e]}{k}": v for e in prefixes for k, v in registry.get("encoder", e).small.items()}
     small = {**registry.get("method", "graph").small, "params": own}

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from molgraph.data.table import make_table
-from molgraph.train.inputs import trial_inputs
 from molgraph.train.network import Network, build_network
 from molgraph.train.objective import StepState, make_objective
 from molgraph.train.outputs import Outputs
@@ -48,9 +47,8 @@ def pretraining(
     smiles: Sequence[str], objective: str, encoder: str = "gin", seed: int = 0, **params: Any
 ) -> Pretraining:
     """Fresh weights; ``params`` are the encoder's."""
-    inputs = trial_inputs(encoder)
+    ready = prepare(make_table(list(smiles)), None, encoder, None, None, {}, targets=False)
     torch.manual_seed(seed)
-    network = build_network(inputs, params, joiner="concat", d_extra=0)
-    made = make_objective(objective, {}, network, inputs, Outputs((), np.zeros(0), np.ones(0)))
-    samples = prepare(make_table(list(smiles)), None, encoder, None, None, {}, targets=False).train
-    return Pretraining(made, network, samples)
+    network = build_network(ready.inputs, params, joiner="concat", d_extra=0)
+    made = make_objective(objective, {}, network, ready.inputs, Outputs((), np.zeros(0), np.ones(0)))
+    return Pretraining(made, network, ready.train)
