@@ -26,6 +26,7 @@ from molgraph.data.table import Table
 from molgraph.generate.conditions import Conditions, check_condition, properties
 from molgraph.generate.network_generator import OPTIONS, Corpus, NetworkGenerator
 from molgraph.generate.next_token import LanguageNetwork, NextToken, draw_codes, sampling_copy, until_end
+from molgraph.generate.own_inputs import OwnInputs
 from molgraph.generate.policy import Policy
 from molgraph.generate.scaffold_constraint import ScaffoldConstraint
 from molgraph.generate.smiles_tokens import learnable_texts
@@ -51,6 +52,15 @@ TOGETHER = 128  # samples that are drawn at once: always so many, so that the fi
             '-s \'params.condition=["logp","qed"]\' -o generator.mgm',
             modules=("molgraph.generate.conditions", "molgraph.generate.next_token"),
         ),
+        SystemCard(
+            "observational-dropout",
+            left_out="a world model that is trained by the reward of a policy alone",
+            off="-s params.own_inputs=0",
+            beside=("teacher forcing",),
+            command="molgraph train-generator dataset:chembl2321810 -m language -s params.own_inputs=0.25 "
+            "-o generator.mgm",
+            modules=("molgraph.generate.own_inputs", "molgraph.generate.next_token"),
+        ),
     ),
 )
 class LanguageGenerator(NetworkGenerator):
@@ -74,6 +84,7 @@ class LanguageGenerator(NetworkGenerator):
         condition: properties that it can be asked for, such as ``["logp", "qed"]``: those of each molecule are
             standardised, and a linear layer of them is added to every token (``generate --want logp=3``).
         init: a file of such a model, or one that ships, to start from: its alphabet, its weights, and their shape.
+        own_inputs: probability that a token is replaced by the model's own sample while training (Freeman et al. 2019).
         seed: of the weights, the order of the rows and dropout.
         checkpoint_seconds: time between checkpoints, where fit is given a working folder.
         options: the keys of a recipe's training, with its defaults; ``help(LanguageGenerator.__init__)`` lists them.
@@ -108,6 +119,7 @@ class LanguageGenerator(NetworkGenerator):
         cell: str = "",
         condition: Sequence[str] = (),
         init: str | None = None,
+        own_inputs: Probability = 0.0,
         *,
         seed: int = DEFAULTS.seed,
         checkpoint_seconds: NotNegative = 20.0,
@@ -143,7 +155,7 @@ class LanguageGenerator(NetworkGenerator):
 
     def objective(self, vocabulary: Sequence[str]) -> NextToken:
         """Cross-entropy of each next token."""
-        return NextToken()
+        return OwnInputs(self.own_inputs) if self.own_inputs else NextToken()
 
     def sample(self, n: int, seed: int = 0) -> list[str]:
         """Draw ``n`` texts; the first of them are the same whatever ``n`` is."""

@@ -79,9 +79,13 @@ class NextToken(Objective):
         if batch.weights is not None:
             target[batch.weights[:, 0] == 0] = PAD
         condition = None if batch.extra is None else network.conditions(batch.extra)
-        scores, _ = network(inputs, condition=condition)
+        scores, _ = network(self.inputs(network, inputs, condition, state), condition=condition)
         total = F.cross_entropy(scores.float().flatten(0, 1), target.flatten(), ignore_index=PAD, reduction="sum")
         return Loss(total, int((target != PAD).sum()))
+
+    def inputs(self, network: Any, tokens: Tensor, condition: Tensor | None, state: StepState) -> Tensor:
+        """What the network reads: int64 [n, length], the tokens before each next one."""
+        return tokens
 
 
 def shifted(code: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
