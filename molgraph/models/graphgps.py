@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Literal
 
 import torch
 from jaxtyping import Float
@@ -16,8 +16,9 @@ from molgraph.base.systems import SystemCard
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
-from molgraph.nn.atom_encoder import AtomEncoder
+from molgraph.nn.atom_encoder import AtomEncoder, Pooled, SharedStates
 from molgraph.nn.attention import attend_all
+from molgraph.nn.hop_span import HopSpan, hop_distances
 from molgraph.nn.matrix_limit import MatrixGB, MatrixLimit
 from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import Perceptron
@@ -30,7 +31,17 @@ from molgraph.nn.walks import walk_returns
 @register(
     "encoder",
     "graphgps",
-    systems=(SystemCard("graphgps"),),
+    systems=(
+        SystemCard("graphgps"),
+        SystemCard(
+            "adaptive-attention-span",
+            left_out="sequences of tokens; spans that depend on the atom",
+            off="-s params.span=all",
+            beside=("all atoms",),
+            command="molgraph train dataset:chembl2321810 -m graphgps -s params.span=adaptive",
+            modules=("molgraph.nn.hop_span", "molgraph.nn.attention"),
+        ),
+    ),
     summary="local messages and attention over all atoms",
     paper="Rampasek et al. 2022, NeurIPS; GINE: Hu et al. 2020, ICLR; walks: Dwivedi et al. 2022, ICLR",
     line=("atoms", "bonds; all atoms of the graph", "GINE; attention", "skip + perceptron", "mean", "supervised"),
@@ -54,6 +65,8 @@ class GraphGPS(AtomEncoder):
         heads: attention heads.
         kept_heads: how many of them each layer has left, such as ``2,4,1,3``, as ``compress`` writes it; all if empty.
         walk: steps of the random walks; the paper's is 16 to 20.
+        span: ``all``, or ``adaptive``: each head learns how many bonds away it looks (Sukhbaatar et al. 2019), and
+            training says how many; the loss has a penalty ``span`` of 0.01 a bond.
         max_matrix_gb: the largest matrix with a row for each pair of nodes of one graph, in GB; a batch holds several.
         norm: a registered norm.
         dropout: probability of dropping a value while training.
@@ -78,6 +91,7 @@ class GraphGPS(AtomEncoder):
         heads: Width = 4,
         kept_heads: str = "",
         walk: Annotated[int, Range(1, 100)] = 16,
+        span: Literal["all", "adaptive"] = "all",
         max_matrix_gb: MatrixGB = 0.25,
         norm: str = "batch",
         dropout: Probability = 0.0,
@@ -90,10 +104,13 @@ class GraphGPS(AtomEncoder):
             )
         self.walk, self.d_layers = walk, (d_hidden,) * depth
         words = "walks between all pairs of nodes", "choose a model without random walks"
-        self.limit = MatrixLimit("graphgps", 3, max_matrix_gb, *words)  # a double and an index a pair
+        numbers = 3 + (2 * heads if span == "adaptive" else 0)  # a double and an index a pair, and masks
+        self.limit = MatrixLimit("graphgps", numbers, max_matrix_gb, *words)
         self.embed = nn.Linear(spec.width("atom") + walk, d_hidden)
         counts, width = head_counts(kept_heads, depth, heads), d_hidden // heads
-        self.layers = nn.ModuleList(_Layer(d_hidden, spec.width("bond"), (n, width), norm, dropout) for n in counts)
+        self.layers = nn.ModuleList(
+            _Layer(d_hidden, spec.width("bond"), (n, width), norm, dropout, adaptive=span == "adaptive") for n in counts
+        )
         self.read_by(readout, d_hidden)
 
     def prepare(self, batch: GraphBatch) -> None:
@@ -101,6 +118,8 @@ class GraphGPS(AtomEncoder):
         super().prepare(batch)
         self.limit.check(batch)
         _ = size_groups(batch), walk_returns(batch, self.walk)
+        if self.spans:
+            hop_distances(batch)
 
     def attention_heads(self) -> tuple[Heads, ...]:
         """Those of each layer."""
@@ -108,9 +127,27 @@ class GraphGPS(AtomEncoder):
         for i, layer in enumerate(self.layers):
             if isinstance(layer, _Layer):
                 axis = Axis("query_key_value.weight", 0, times=3, size=layer.d_head)
-                axes = (axis, axis._replace(name="query_key_value.bias"), Axis("attended.weight", 1, size=layer.d_head))
-                heads.append(Heads(Units(layer.heads, axes).within(f"layers.{i}"), f"layers.{i}.attended"))
+                axes = [axis, axis._replace(name="query_key_value.bias"), Axis("attended.weight", 1, size=layer.d_head)]
+                axes += [] if layer.span is None else [Axis("span.value", 0)]
+                heads.append(Heads(Units(layer.heads, tuple(axes)).within(f"layers.{i}"), f"layers.{i}.attended"))
         return tuple(heads)
+
+    @property
+    def spans(self) -> list[HopSpan]:
+        """Those of each layer; none unless they are adaptive."""
+        return [layer.span for layer in self.layers if isinstance(layer, _Layer) and layer.span is not None]
+
+    def pool(self, found: SharedStates) -> Pooled:
+        """One state a graph, with the penalty of the spans."""
+        graphs, penalties = super().pool(found)
+        if not self.spans:
+            return graphs, penalties
+        return graphs, {**penalties, "span": torch.stack([span.penalty for span in self.spans]).mean()}
+
+    def notes(self) -> tuple[str, ...]:
+        """The bonds that each head of each layer sees."""
+        seen = [" ".join(f"{z:.1f}" for z in span.z.tolist()) for span in self.spans]
+        return (f"learned spans in bonds, by layer: {' | '.join(seen)}",) if seen else ()
 
     def states(self, batch: GraphBatch) -> list[Float[Tensor, "n_atoms d"]]:
         """The atoms' states after each layer, float [n_atoms, d]."""
@@ -123,13 +160,16 @@ class GraphGPS(AtomEncoder):
 class _Layer(nn.Module):
     """One layer, equations 2 to 5."""
 
-    def __init__(self, d: int, d_bond: int, heads: tuple[int, int], norm: str, dropout: float) -> None:
+    def __init__(
+        self, d: int, d_bond: int, heads: tuple[int, int], norm: str, dropout: float, *, adaptive: bool
+    ) -> None:
         super().__init__()
         self.heads, self.d_head = heads
         d_heads = self.heads * self.d_head
         self.eps, self.of_bond = nn.Parameter(torch.zeros(())), nn.Linear(d_bond, d)
         self.local, self.mlp = Perceptron(d, d, d), Perceptron(d, 2 * d, d, dropout=dropout)
         self.query_key_value, self.attended = nn.Linear(d, 3 * d_heads), nn.Linear(d_heads, d)
+        self.span = HopSpan(self.heads) if adaptive else None
         self.norms = make_norms(norm, [d] * 3)
         self.dropout = nn.Dropout(dropout)
 
@@ -140,8 +180,9 @@ class _Layer(nn.Module):
         members = relations.members(batch)
         m = propagate(h, relations.bonds(batch), edge_rows=self.of_bond(bonds), message=_gine)
         local = self.norms[0](h + self.dropout(self.local((1 + self.eps) * h + m)), members)
+        bias = None if self.span is None else self.span(hop_distances(batch))
         q, k, v = (part.unflatten(1, (self.heads, -1)) for part in self.query_key_value(h).chunk(3, dim=1))
-        far = self.attended(attend_all(q, k, v, size_groups(batch)).flatten(1))
+        far = self.attended(attend_all(q, k, v, size_groups(batch), bias).flatten(1))
         y = local + self.norms[1](h + self.dropout(far), members)
         return self.norms[2](y + self.dropout(self.mlp(y)), members)
 

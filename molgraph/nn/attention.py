@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import torch
@@ -51,13 +51,18 @@ def attend(
 
 
 def attend_all(
-    q: Float[Tensor, "n heads d"], k: Float[Tensor, "n heads d"], v: Float[Tensor, "n heads d"], groups: SizeGroups
+    q: Float[Tensor, "n heads d"],
+    k: Float[Tensor, "n heads d"],
+    v: Float[Tensor, "n heads d"],
+    groups: SizeGroups,
+    bias: Sequence[Float[Tensor, "_ _ _ _"]] | None = None,
 ) -> Float[Tensor, "n heads d"]:
     """Scaled dot-product attention of each row over all rows of its graph, itself included; no matrix of pairs is kept.
 
     Args:
         q, k, v: float [n, heads, d].
         groups: the rows of each graph.
+        bias: float [graphs, heads, n, n] for each of the groups, added to the scores; -inf where one sees no other.
 
     Example:
         >>> v = torch.tensor([[[1.0]], [[3.0]], [[5.0]]])
@@ -68,9 +73,10 @@ def attend_all(
     n, heads = q.shape[:2]
     rows = torch.cat([q, k, v], dim=1).flatten(1)
     parts = []
-    for padded, index in zip(groups.pad(rows), groups.rows, strict=True):
+    for i, (padded, index) in enumerate(zip(groups.pad(rows), groups.rows, strict=True)):
         q, k, v = padded.unflatten(2, (3, heads, -1)).permute(2, 0, 3, 1, 4)
-        out = F.scaled_dot_product_attention(q, k, v, attn_mask=(index < n)[:, None, None, :])
+        seen = (index < n)[:, None, None, :] if bias is None else bias[i].to(q.dtype)
+        out = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
         parts.append(out.transpose(1, 2).flatten(2))
     return groups.unpad(parts, rows[:, : rows.shape[1] // 3]).unflatten(1, (heads, -1))
 

@@ -106,6 +106,10 @@ class Encoder(nn.Module):
             call = partial(option.around, call)
         return call(batch, rows=rows)
 
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of it once it is trained; nothing by default."""
+        return ()
+
     def prepare_all(self, batch: GraphBatch) -> None:
         """``prepare`` for what the encoder reads behind its block options."""
         for option in self.options:

@@ -94,8 +94,10 @@ class Learner(nn.Module):
         return {name: value for hook in self.callbacks for name, value in hook.after_epoch(self.network).items()}
 
     def end(self) -> tuple[str, ...]:
-        """Called when the network has the weights of its best epoch; what the callbacks say of it."""
+        """Called when the network has the weights of its best epoch; what callbacks and encoders say of it."""
         notes = [note for callback in self.callbacks for note in callback.notes(self.network)]
+        for encoder in dict.fromkeys(getattr(self.network, "encoders", ())):
+            notes += encoder.notes()
         for callback in self.callbacks:
             callback.end(self.network)
         return tuple(notes)

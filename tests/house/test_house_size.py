@@ -13,7 +13,7 @@ CEILINGS = {  # code lines in hundreds: no docstrings, blank lines, comments or 
     "base": 22,
     "chem": 50,
     "data": 79,
-    "nn": 61,
+    "nn": 62,
     "models": 27,
     "evaluate": 64,
     "train": 86,

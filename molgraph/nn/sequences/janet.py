@@ -70,7 +70,7 @@ class JANET(LoopedLayers):
 
     Van der Westhuizen and Lasenby 2018, "The Unreasonable Effectiveness of the Forget Gate", equation 6, with the
     chrono initialisation of Tallec and Ollivier 2018, "Can Recurrent Neural Networks Warp Time?". Use it where a
-    smaller file counts; torch has faster loops for ``gru`` and ``lstm``.
+    smaller file counts; a step of training takes about the time of ``lstm``.
 
     Args:
         d_in, d, n_layers, dropout: as ``SequenceLayers`` has them.
