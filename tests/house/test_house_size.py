@@ -13,7 +13,7 @@ CEILINGS = {  # code lines in hundreds: no docstrings, blank lines, comments or 
     "base": 22,
     "chem": 50,
     "data": 79,
-    "nn": 54,
+    "nn": 56,
     "models": 27,
     "evaluate": 64,
     "train": 84,
