@@ -1,4 +1,4 @@
-"""Compute the weights of a linear layer in closed form: class prototypes and ridge regression, differentiable."""
+"""Compute linear layers in closed form, differentiable (prototypes, ridge), and the axes in which classes differ."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import TypeAlias
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 Linear: TypeAlias = tuple[Float[Tensor, "k d"], Float[Tensor, " k"]]  # weight and bias of a linear layer
 LEAST = 1e-8  # of a spread, where all rows are one
+KEPT = 0.99  # of the sums of covariances, when those of another task are added
 
 
 def prototype_head(
@@ -71,3 +72,43 @@ def ridge_head(h: Float[Tensor, "n d"], y: Float[Tensor, "n k"], penalty: float 
         gram = x.T @ x + penalty * torch.eye(d, dtype=x.dtype, device=x.device)
         weight = torch.linalg.solve(gram, x.T @ (y - mean)).T
     return weight, mean - weight @ h.mean(dim=0)
+
+
+class ClassSpread(nn.Module):
+    """Covariance of class means and covariance within classes, over tasks, and the axes in which classes differ most.
+
+    Cao et al. 2020, "A Theoretical Analysis of the Number of Shots in Few-Shot Learning", section 4: the more a state
+    varies within classes, the more shots a prototype needs. The embedding space transformation projects states on the
+    leading eigenvectors of ``Sigma_mu - rho Sigma_s``, between the class means and within classes.
+
+    Args:
+        d: width of the states.
+    """
+
+    between: Float[Tensor, "d d"]
+    within: Float[Tensor, "d d"]
+
+    def __init__(self, d: int) -> None:
+        super().__init__()
+        self.register_buffer("between", torch.zeros(d, d))
+        self.register_buffer("within", torch.zeros(d, d))
+
+    @torch.no_grad()
+    def add(self, h: Float[Tensor, "n d"], one_hot: Float[Tensor, "n k"]) -> None:
+        """Add a task, whose classes of two rows or more count; those of earlier tasks fade."""
+        counts = one_hot.sum(dim=0)
+        one_hot, counts = one_hot[:, counts > 1], counts[counts > 1]
+        if len(counts) < 2:
+            return
+        means = one_hot.T @ h / counts[:, None]
+        rest = (h - one_hot @ means) * (one_hot / (counts - 1).sqrt()).sum(dim=1, keepdim=True)
+        means = means - means.mean(dim=0)
+        for total, new in (
+            (self.between, means.T @ means / (len(counts) - 1)),
+            (self.within, rest.T @ rest / len(counts)),
+        ):
+            total.mul_(KEPT).add_(new)
+
+    def axes(self, n: int, rho: float) -> Float[Tensor, "d n"]:
+        """The n leading eigenvectors of the difference."""
+        return torch.linalg.eigh(self.between - rho * self.within).eigenvectors[:, -n:]

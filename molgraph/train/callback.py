@@ -40,6 +40,7 @@ class Callback(nn.Module):
     not. ``needs_start``: whether it asks for a network that starts from a file (``--init``, ``finetune``), whose
     ``network.started`` then has the names of the parameters that come from there. ``arrays``: arrays of atoms that the
     training's graphs have for it, as for objectives. ``changes_training``: False for one that measures only.
+    ``starts_from``: the objective whose parts (``network.start_parts``) it goes on with.
     """
 
     needs_start: bool = False
@@ -47,6 +48,7 @@ class Callback(nn.Module):
     needs_layers: bool = False
     classes_only: bool = False
     solves_head: bool = False
+    starts_from: str | None = None
     arrays: tuple[str, ...] = ()
 
     def begin(self, network: Any) -> None:

@@ -54,6 +54,7 @@ class Network(nn.Module):
         self.parts = nn.ModuleDict()  # what an objective or a callback adds, which the model's file has too
         self.d_state = encoders[0].d_out if joiner is None else joiner.d_out
         self.started: frozenset[str] = frozenset()  # names of the parameters whose weights are those of a file
+        self.start_parts: dict[str, nn.Module] = {}  # the parts of the network in that file, which callbacks go on with
         self.quantised: dict[str, Steps] = {}  # weights that its file keeps in few bits, by name
         self.inputs: tuple[Input, ...] = ()  # what each entity column's graphs hold
         self.makers: tuple[Callable[[], Encoder], ...] = ()  # each makes an encoder once more, with fresh weights

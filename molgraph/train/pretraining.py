@@ -118,6 +118,7 @@ class Start:
             started.append(network.head)
         values = {value for module in started for value in module.parameters()}
         network.started = frozenset(name for name, value in network.named_parameters() if value in values)
+        network.start_parts = dict(fitted.network.parts.items())
         part = f"the encoder {self.method.encoder}{' and the head' if both else ''}"
         graphs = "; labels of nodes and edges mean here what they meant there" * (inputs[0].kind == "graph")
         return f"{part} started from {self.path.name} ({self.about}; sha256 {self.digest[:16]}){graphs}"

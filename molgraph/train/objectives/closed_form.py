@@ -1,4 +1,4 @@
-"""Base class of few-shot objectives that fit a linear head in closed form on each task's support set."""
+"""Base classes of few-shot objectives that make a head from each task's support set without gradient descent."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from molgraph.train.samples import Sample
 class ClosedForm(Objective):
     """An objective over episodes of tasks, which are target columns: the encoder learns, its head is solved for.
 
-    A batch has a few tasks, each with a support and a query; the head of a task is a function of its support's states
-    and labels (``solve``), and a step minimises the loss of the queries, through that function.
+    A batch has a few tasks, each with a support and a query; the outputs of a task's query are a function of the
+    support's states and labels (``raw``), and a step minimises the loss of the queries, through that function.
 
     Args:
         network: an encoder without a head.
@@ -81,8 +81,8 @@ class ClosedForm(Objective):
         return "regression" if cls.classes_only else ""
 
     @abstractmethod
-    def solve(self, h: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Weight [1, d] and bias [1] of a task's head, from the states [n, d] and labels [n] of its support."""
+    def raw(self, network: Any, h: Tensor, y: Tensor, query: Tensor) -> Tensor:
+        """Raw outputs [q] of the query's states [q, d], from the states [n, d] and labels [n] of a task's support."""
 
     def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
         """Sum over tasks of the query's mean loss under the head of the support."""
@@ -93,8 +93,7 @@ class ClosedForm(Objective):
         right = torch.zeros((), device=h.device)
         for task in tasks:
             support, query = (batch.weights[part, :, task] > 0 for part in (0, 1))
-            weight, bias = self.solve(h[support], batch.y[support, task])
-            raw, y = (h[query] @ weight.T + bias)[:, 0], batch.y[query, task]
+            raw, y = self.raw(network, h[support], batch.y[support, task], h[query]), batch.y[query, task]
             losses = (
                 F.binary_cross_entropy_with_logits(raw, y, reduction="none") if self.classes else (raw - y).square()
             )
@@ -103,3 +102,43 @@ class ClosedForm(Objective):
         parts = {"accuracy": right} if self.classes else {}
         loss = Loss(total, len(tasks), parts)
         return loss if not tasks else loss.with_penalties({k: v for item in encoded for k, v in item.penalties.items()})
+
+
+class LinearClosedForm(ClosedForm):
+    """The head of a task is linear: a function of its support alone."""
+
+    @abstractmethod
+    def solve(self, network: Any, h: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Weight [1, d] and bias [1] of a task's head, from the states [n, d] and labels [n] of its support."""
+
+    def raw(self, network: Any, h: Tensor, y: Tensor, query: Tensor) -> Tensor:
+        """The query's outputs under the head of the support."""
+        weight, bias = self.solve(network, h, y)
+        return (query @ weight.T + bias)[:, 0]
+
+
+class SupportHead(LinearClosedForm):
+    """The head of a task is what a trained part of the network makes of its support (``network.parts[name]``)."""
+
+    def __init__(
+        self,
+        network: Network,
+        inputs: Sequence[Input],
+        outputs: Outputs,
+        *,
+        shots: Count = 16,
+        queries: Count = 32,
+        n_tasks: Count = 4,
+    ) -> None:
+        super().__init__(network, inputs, outputs, shots=shots, queries=queries, n_tasks=n_tasks)
+        network.parts[self.name].numbers.fill_(not self.classes)  # type: ignore[operator]
+
+    def solve(self, network: Any, h: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The part's answer to the support."""
+        head: tuple[Tensor, Tensor] = network.parts[self.name](h, centred(y) if self.classes else y)
+        return head
+
+
+def centred(y: Tensor) -> Tensor:
+    """Labels of two classes as -1 and 1."""
+    return 2 * y - 1

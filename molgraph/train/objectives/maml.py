@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from molgraph.base.errors import LabelError, UnsupportedError
 from molgraph.base.ranges import Count, Positive, Range
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
+from molgraph.nn.meta_dropout import MetaDropout
 from molgraph.train.episodes import Episodes
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network
@@ -37,6 +39,14 @@ Steps = Annotated[int, Range(0, 64)]
             off="-s params.objective.inner_steps=0",
             beside=("joint training", "first order"),
             command="molgraph pretrain dataset:tox21 --objective maml --epochs 3 -o init.mgm",
+        ),
+        SystemCard(
+            "meta-dropout",
+            left_out="noise in the encoder: the hidden layers of the head alone have it, and none after pretraining",
+            off="maml",
+            beside=("maml",),
+            command="molgraph pretrain dataset:tox21 --objective 'maml(meta_dropout=true)' --epochs 3 -o init.mgm",
+            modules=("molgraph.nn.meta_dropout",),
         ),
     ),
 )
@@ -62,10 +72,12 @@ class MAML(Objective):
         shots: rows of a task's support, at most half of those that it has.
         queries: rows of its query, at most.
         n_tasks: tasks of a batch; ``batch_size`` says how many steps an epoch has.
+        meta_dropout: whether the steps on the support have noise in the head whose mean is learned by the queries'
+            loss alone, and not within a task (Lee et al. 2020, ``nn.meta_dropout``); queries have the mean.
 
     Raises:
         LabelError: tasks that one output cannot have.
-        UnsupportedError: a network with batch norm.
+        UnsupportedError: a network with batch norm; noise in a head without a hidden layer.
     """
 
     labelled = False
@@ -84,6 +96,7 @@ class MAML(Objective):
         shots: Count = 16,
         queries: Count = 16,
         n_tasks: Count = 4,
+        meta_dropout: bool = False,
     ) -> None:
         super().__init__()
         if any(isinstance(module, _BatchNorm) for module in network.modules()):
@@ -94,6 +107,12 @@ class MAML(Objective):
         self.heads(outputs)  # which refuses tasks that one column cannot have
         self.inner_rate, self.inner_steps = inner_rate, inner_steps
         self.first_order = first_order
+        self.noise: MetaDropout | None = None
+        if meta_dropout:
+            if len(getattr(network.head, "layers", ())) < 2:
+                words = "meta_dropout is noise on the hidden layers of the head, which has none"
+                raise UnsupportedError(words, hint="set params.head_layers=2")
+            self.noise = MetaDropout(network.head)
         self.episodes = Episodes(n_tasks, shots, queries, classes=outputs.targets[0].kind == "binary")
 
     @classmethod
@@ -114,7 +133,7 @@ class MAML(Objective):
     def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
         """Sum over tasks of the query's mean loss under weights that were adapted to the support."""
         assert batch.weights is not None
-        weights = {name: value for name, value in network.named_parameters() if value.requires_grad}
+        weights = self.adapted(network)
         tasks = batch.weights[1].any(dim=0).nonzero()[:, 0].tolist()
         if not tasks:
             return Loss(torch.stack([w.sum() for w in weights.values()]).sum() * 0, 0)
@@ -124,6 +143,10 @@ class MAML(Objective):
             loss = self.loss(network, fast, batch, task, 1)
             total = total + (loss if state.training else loss.detach())
         return Loss(total, len(tasks))
+
+    def adapted(self, network: nn.Module) -> dict[str, Tensor]:
+        """The weights that the steps within a task move."""
+        return {name: value for name, value in network.named_parameters() if value.requires_grad}
 
     def adapt(
         self, network: nn.Module, weights: dict[str, Tensor], batch: Sample, task: int, *, second_order: bool = False
@@ -138,15 +161,23 @@ class MAML(Objective):
                 loss, list(weights.values()), create_graph=second_order, materialize_grads=True
             )
             weights = {
-                name: value - self.inner_rate * gradient
+                name: value - self.rate(name) * gradient
                 for (name, value), gradient in zip(weights.items(), gradients, strict=True)
             }
         return weights
 
+    def rate(self, name: str) -> float | Tensor:
+        """The step size of the weights of that name."""
+        return self.inner_rate
+
     def loss(self, network: Any, weights: dict[str, Tensor], batch: Sample, task: int, part: int) -> Tensor:
         """The mean loss of a task's support (part 0) or query (part 1) under these weights, with the penalties."""
         assert batch.y is not None and batch.weights is not None
-        raw, penalties = torch.func.functional_call(network, weights, (batch,))
+        noise = (
+            nullcontext() if self.noise is None else self.noise.on(network.head, sample=not part and network.training)
+        )
+        with noise:
+            raw, penalties = torch.func.functional_call(network, weights, (batch,))
         counts = batch.weights[part, :, task]
         mean = (network.head.losses(raw, batch.y[:, task : task + 1])[:, 0] * counts).sum() / (counts > 0).sum()
         return sum(penalties.values(), mean)

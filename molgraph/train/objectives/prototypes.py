@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from molgraph.base.ranges import Count, Share
 from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
-from molgraph.nn.closed_form import prototype_head
+from molgraph.nn.closed_form import ClassSpread, prototype_head
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network
-from molgraph.train.objectives.closed_form import ClosedForm
+from molgraph.train.objectives.closed_form import LinearClosedForm
 from molgraph.train.outputs import Outputs
+
+SPREAD = "class_spread"  #: its place among the network's parts
 
 
 @register(
@@ -33,7 +36,7 @@ from molgraph.train.outputs import Outputs
         ),
     ),
 )
-class Prototypes(ClosedForm):
+class Prototypes(LinearClosedForm):
     """Prototypical networks over assays of two classes.
 
     Snell et al. 2017, "Prototypical Networks for Few-shot Learning", equations 1 and 2: the chance of a class falls
@@ -72,7 +75,15 @@ class Prototypes(ClosedForm):
         super().__init__(network, inputs, outputs, shots=shots, queries=queries, n_tasks=n_tasks)
         self.mahalanobis = mahalanobis
 
-    def solve(self, h: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    @classmethod
+    def network_parts(cls, network: Network, **_: Any) -> Mapping[str, nn.Module]:
+        """The covariances of states between and within classes, for ``finetune --callback 'prototypes(est=5)'``."""
+        return {SPREAD: ClassSpread(network.d_state)}
+
+    def solve(self, network: Any, h: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """The difference of the two classes' distances."""
-        weight, bias = prototype_head(h, torch.stack([y < 0.5, y > 0.5], dim=1).to(h.dtype), self.mahalanobis)
+        one_hot = torch.stack([y < 0.5, y > 0.5], dim=1).to(h.dtype)
+        if network.training:
+            network.parts[SPREAD].add(h, one_hot)
+        weight, bias = prototype_head(h, one_hot, self.mahalanobis)
         return weight[1:] - weight[:1], bias[1:] - bias[:1]

@@ -80,7 +80,7 @@ class Reptile(MAML):
         if not state.training:
             return super().forward(network, batch, state)
         assert batch.weights is not None
-        weights = {name: value for name, value in network.named_parameters() if value.requires_grad}
+        weights = self.adapted(network)
         tasks = batch.weights[1].any(dim=0).nonzero()[:, 0].tolist()
         total = torch.stack([value.sum() for value in weights.values()]).sum() * 0
         for task in tasks:

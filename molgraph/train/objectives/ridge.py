@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +14,7 @@ from molgraph.base.systems import SystemCard
 from molgraph.nn.closed_form import ridge_head
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network
-from molgraph.train.objectives.closed_form import ClosedForm
+from molgraph.train.objectives.closed_form import LinearClosedForm
 from molgraph.train.outputs import Outputs
 from molgraph.train.ridge_probe import LOGIT
 
@@ -34,7 +35,7 @@ from molgraph.train.ridge_probe import LOGIT
         ),
     ),
 )
-class Ridge(ClosedForm):
+class Ridge(LinearClosedForm):
     """Few-shot ridge regression: the loss of the queries under the ridge regression of the support, differentiated.
 
     Bertinetto et al. 2019, "Meta-learning with differentiable closed-form solvers", R2-D2: the penalty and the scale
@@ -69,7 +70,7 @@ class Ridge(ClosedForm):
         super().__init__(network, inputs, outputs, shots=shots, queries=queries, n_tasks=n_tasks)
         self.log_penalty = nn.Parameter(torch.tensor(penalty).log())
 
-    def solve(self, h: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def solve(self, network: Any, h: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """The ridge regression of the support."""
         values = torch.where(y > 0.5, LOGIT, -LOGIT) if self.classes else y
         return ridge_head(h, values[:, None], self.log_penalty.exp() * h.shape[1] ** 0.5)
