@@ -9,6 +9,19 @@ from molgraph.base.systems import SystemCard
 VERBS = (
     Built(
         SystemCard(
+            "robust-sign-error-of-generalisation-meas",
+            left_out="norms and margins as criteria; environments by one hyperparameter (datasets are environments)",
+            beside=("random orders",),
+            modules=("molgraph.cli.bench_audit",),
+        ),
+        "verb",
+        "bench audit",
+        "molgraph.evaluate.benchmark.audit",
+        "Dziugaite et al. 2020, NeurIPS",
+        "molgraph bench run quick && molgraph bench audit bench/quick -o audit.csv",
+    ),
+    Built(
+        SystemCard(
             "cactus",
             left_out="more than two clusters a task; images' encoders, for which fingerprints or any encoder stand",
             off="--scaling 0",

@@ -57,6 +57,10 @@ def study(
         molgraph study "lr-sensitivity(optimizers=adam+radam)" dataset:esol -m gin
         molgraph study "alignment(other=control.mgm)" dataset:esol -m oracle.mgm
         molgraph study expressivity dataset:esol -m gin -o diameters.png
+        molgraph study "layers(other=finetuned.mgm)" dataset:esol -m encoder.mgm
+        molgraph study "transfer(other=b.mgm, soup=mean.mgm)" dataset:esol -m a.mgm
+        molgraph study landscape dataset:esol -m a.mgm -o surface.png
+        molgraph study capabilities -m "gin(depth=3)"
         molgraph study open-set assay.csv -t mechanism:multiclass -m dmpnn
         molgraph study "untrained-prior(steps=200)" profile.csv --sequence residue -t hydropathy
     """

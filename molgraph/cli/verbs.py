@@ -81,6 +81,7 @@ VERBS = (
     Verb("bench submit", BENCH, "Enter the predictions of another program into a benchmark.", "bench_submit"),
     Verb("bench site", BENCH, "Write the pages of several benchmarks, an index, and a page a method.", "bench_site"),
     Verb("bench xray", BENCH, "Show what each split of a table asks, before any training.", "bench_xray"),
+    Verb("bench audit", BENCH, "Say whether one split of a run ranks methods as another does.", "bench_audit"),
     Verb("bench verify", BENCH, "Hash and score everything that a run stored once more.", "bench"),
     Verb("study", INSPECT, "Analyse data, a model or a generator, with controls.", "study"),
     Verb("models", INSPECT, "What can be trained, from which paper, with which parameters.", "models"),

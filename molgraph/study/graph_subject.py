@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from molgraph.base.errors import EmptyError, UnsupportedError
+from molgraph.base.errors import EmptyError, MissingOptionError, UnsupportedError
 from molgraph.base.parts import read_part
 from molgraph.base.registry import names
-from molgraph.base.seeds import generator
+from molgraph.base.seeds import derive, generator
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.sources import builtin
 from molgraph.data.standardise import standardise
@@ -70,3 +70,26 @@ def graph_subject(
         order = generator(seed, "probe").permutation(len(rows))
         method.set_params(threads=1, seed=seed).fit(table.take(rows[order[: round(share * len(rows))]]))
     return GraphSubject(method, table.take(rows), [mol for mol in (mols[i] for i in rows) if mol is not None])
+
+
+def graph_pair(
+    subject: Subject, other: str, *, what: str, most: int, least: int, share: float = 1.0, seed: int = 0
+) -> tuple[GraphSubject, GraphMethod]:
+    """The graph network that ``subject`` names with its rows, and another that reads the same rows.
+
+    Args:
+        subject: a name or a file, and data.
+        other: a name or a file; empty for another fit of the same name, by another seed.
+        what, most, least, share, seed: as ``graph_subject`` takes them.
+
+    Raises:
+        MissingOptionError: a file, and no other model.
+        UnsupportedError, EmptyError: as ``graph_subject``.
+    """
+    how: dict[str, Any] = {"what": what, "most": most, "least": least, "share": share}
+    if not other and (not isinstance(subject.model, str) or read_part(subject.model).name not in names("encoder")):
+        raise MissingOptionError(f"{what} compare two models", hint=f"name the other: {what}(other=b.mgm)")
+    first = graph_subject(subject, **how, seed=seed)
+    again = Subject(subject.data, other or subject.model, subject.columns)
+    second = graph_subject(again, **how, seed=seed if other else derive(seed, "again"))
+    return first, second.method

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,15 +50,16 @@ def is_name(model: str | Path | Model | None) -> bool:
     return isinstance(model, str) and not model.endswith(".mgm") and not Path(model).is_file()
 
 
-def fresh(subject: Subject, seed: int, epochs: int = 0) -> Method:
+def fresh(subject: Subject, seed: int, epochs: int = 0, **params: Any) -> Method:
     """The method that the subject names, not fitted.
 
     Args:
         subject: its model is a name.
         seed: of the fit, where the method has one.
         epochs: of a network, at most; its own if 0.
+        params: laid over those of the name.
     """
-    method = subject.make()
+    method = subject.make(**params)
     if "seed" in method.param_names():
         method.set_params(seed=seed % 2**31)
     for part in method.innermost:

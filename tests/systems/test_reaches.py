@@ -30,6 +30,7 @@ from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
 from molgraph.trust.ensemble import Ensemble
+from tests.systems.test_bench_audit import scores as made_scores
 from tests.systems.test_space_complexes import toys
 from tests.tiny import SMALL, curve_points, series
 
@@ -61,6 +62,7 @@ QUICK = {
     "compress": "--seed 0",
     "data tasks": "",
     "data decoys": "--rounds 6",
+    "bench audit": "",
     "bench run": "--dry-run --only dataset=freesolv,method=mean",
 }
 
@@ -180,6 +182,9 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         )
     }
     made |= {name: name for name in ("pairs.csv", "edits.csv", "curves.csv", "profile.csv")}
+    (folder / "quick").mkdir()
+    made_scores().to_csv(folder / "quick" / "scores.csv", index=False)
+    found["bench/quick"] = str(folder / "quick")
     simulate("CCCC", steps=1600, every=10, equilibrate=100).save(folder / "traj.npz")
     for how in ("", ", pessimistic=true"):
         found[f"model(assay.mgm{how})"] = f"model({folder / 'assay.mgm'}{how})"
