@@ -11,7 +11,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from molgraph.base.registry import register
-from molgraph.base.systems import SystemCard
 from molgraph.nn.attention import attend
 from molgraph.nn.encoder import Encoded, Rows
 from molgraph.nn.relation import Relation, row_offsets
@@ -76,15 +75,6 @@ class Concat(Joiner):
     "bilinear",
     summary="a low-rank bilinear form beside the states",
     paper="Kim et al. 2017, ICLR (low-rank bilinear pooling)",
-    systems=(
-        SystemCard(
-            "txt2pi-with-film-2",
-            left_out="offsets, layers within each encoder, texts; states scale each other once, at the end",
-            off="concat",
-            beside=("concat",),
-            part=True,
-        ),
-    ),
 )
 class Bilinear(Joiner):
     """``[h_1, h_2, ..., tanh(U_1 h_1) * tanh(U_2 h_2) * ...]``, Kim et al. 2017, equation 6.

@@ -223,9 +223,7 @@ def test_agreement_of_views_gains_on_labels_alone(off: str, effect: Effect) -> N
 
 
 @pytest.mark.data
-@pytest.mark.system(
-    "mixmatch", rung="works", null="on BBBP guessed and mixed labels lose much of what 100 labels teach"
-)
+@pytest.mark.system("mixmatch", rung="works", null="on BBBP guessed and mixed labels teach nothing beyond 100 labels")
 def test_guessed_labels_gain_on_labels_alone(off: str, effect: Effect) -> None:
     compared(("mixmatch",), effect)
 
@@ -243,7 +241,9 @@ def test_a_pretext_gains_on_labels_alone(off: str, effect: Effect) -> None:
 
 
 @pytest.mark.data
-@pytest.mark.system("s4l", rung="works")
+@pytest.mark.system(
+    "s4l", rung="works", null="in 150 steps masked atoms are hardly better known than by carbon alone: +0.015"
+)
 def test_the_pretext_is_learned_beside_the_labels(off: str, effect: Effect, monkeypatch: pytest.MonkeyPatch) -> None:
     """Elements of masked atoms of molecules that were held out, beside the share of the most common one."""
     last: list[tuple[Any, Any]] = []
