@@ -25,7 +25,7 @@ CEILINGS = {  # code lines in hundreds: no docstrings, blank lines, comments or 
     "compress": 8,
     "auxiliary": 51,
     "run": 15,
-    "api": 19,
+    "api": 20,
     "serve": 13,
     "cli": 29,
 }
