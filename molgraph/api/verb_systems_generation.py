@@ -59,8 +59,8 @@ GENERATION_VERBS = (
             beside=("the bound of one point",),
             modules=("molgraph.generate.vae_texts", "molgraph.evaluate.generation.measures"),
         ),
-        "option",
-        "--likelihood",
+        "verb",
+        "judge-generation",
         "molgraph.generate.sumo",
         "Luo et al. 2020, ICLR",
         "molgraph train-generator dataset:chembl2321810 -m chemvae -o vae.mgm && "

@@ -56,13 +56,13 @@ def divergences(found: Ratios) -> dict[str, float]:
 def test_molecules_with_exchanged_parts_differ_in_the_combination_alone(off: str, effect: Effect) -> None:
     """Scaffolds, decorations and properties of molecules exchanged among them; beside it those that were not."""
     smiles = [str(text) for text in builtin.nci().smiles if 8 <= len(str(text)) <= 50]
+    pool = describe([smiles[i] for i in np.random.default_rng(0).permutation(len(smiles))[:1600]])
+    parts = molecule_parts(pool.canonical, [pool])
     values, plain, single = [], [], []
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        sides = [describe([smiles[i] for i in part]) for part in rng.permutation(len(smiles))[:2000].reshape(2, -1)]
-        n = len(sides[0].readable)
-        parts = molecule_parts([*sides[0].canonical, *sides[1].canonical], sides)
-        p, q = [each[:n] for each in parts], [each[n:] for each in parts]
+        sides = np.array_split(rng.permutation(len(pool.readable)), 2)
+        p, q = ([each[rows] for each in parts] for rows in sides)
         mixed = [each[rng.permutation(len(each))] for each in q]
         as_they_are, exchanged = (divergences(factorised_ratios(p, each)) for each in (q, q if off else mixed))
         values.append(exchanged["combination"])

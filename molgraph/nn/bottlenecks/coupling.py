@@ -29,7 +29,7 @@ class CouplingMap(nn.Module):
         d: dimensions; the halves are the even and the odd ones.
     """
 
-    even: Tensor
+    even: Bool[Tensor, " d"]
 
     def __init__(self, d: int) -> None:
         super().__init__()
