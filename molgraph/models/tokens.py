@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any
 
 import torch
-from torch import nn
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from molgraph.base.errors import BadValueError
 from molgraph.base.parts import make_part
@@ -90,11 +93,37 @@ class Tokens(Encoder):
             raise BadValueError(words, hint="choose smiles or selfies")
         return name
 
+    def states(
+        self,
+        batch: GraphBatch,
+        further: Float[Tensor, "m d_embed"] | None = None,
+        beside: Float[Tensor, "n t d_embed"] | None = None,
+    ) -> tuple[Float[Tensor, "n t d"], Bool[Tensor, "n t"]]:
+        """The states of the tokens that are read, zeros behind them, and the mask of the tokens.
+
+        Args:
+            batch: texts; codes from ``1 + width of a token's features`` on are those of ``further``.
+            further: the embeddings of m more tokens, such as the sentinels of an objective.
+            beside: what is added to the embeddings.
+        """
+        x, mask = embedded_tokens(batch, partial(self._embedded, further), self.max_tokens)
+        return self.sequence(x if beside is None else x + beside, mask)[0], mask
+
+    def _embedded(
+        self, further: Float[Tensor, "m d_embed"] | None, table: Float[Tensor, "rows width"]
+    ) -> Float[Tensor, "_ d_embed"]:
+        if further is None:
+            return self.embed(table)
+        return torch.cat([F.pad(self.embed(table), (0, 0, 0, 1 + table.shape[1] - len(table))), further])
+
     def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
         """Encode a batch of sequences; with ``rows`` the states of the tokens that are read too."""
-        x, mask = embedded_tokens(batch, self.embed, self.max_tokens)
-        h, counts = self.sequence(x, mask)[0][mask], mask.sum(dim=1)
-        index = torch.arange(len(h), device=h.device)
-        graphs, penalties = self.readout(h, Relation(index, row_offsets(counts), len(h), batch.n_graphs))
-        token_rows = (Rows("token", h, torch.nonzero(mask)[:, 0]),) if rows else ()
-        return Encoded(graphs, token_rows, penalties)
+        return self.read(*self.states(batch), rows=rows)
+
+    def read(self, states: Float[Tensor, "n t d"], mask: Bool[Tensor, "n t"], *, rows: bool = False) -> Encoded:
+        """Read out the states of tokens; with ``rows`` they are given too."""
+        h, counts = states[mask], mask.sum(dim=1)
+        each = torch.arange(len(h), device=h.device)
+        graphs, penalties = self.readout(h, Relation(each, row_offsets(counts), len(h), len(counts)))
+        own = (Rows("token", h, torch.nonzero(mask)[:, 0]),) if rows else ()
+        return Encoded(graphs, own, penalties)
