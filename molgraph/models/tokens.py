@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any
 
 import torch
-from torch import nn
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from molgraph.base.errors import BadValueError
 from molgraph.base.parts import make_part
@@ -16,7 +20,7 @@ from molgraph.base.registry import get, register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn.encoder import Encoded, Encoder, Rows
-from molgraph.nn.penalties import add_penalties
+from molgraph.nn.penalties import Penalties, add_penalties
 from molgraph.nn.relation import Relation, row_offsets
 from molgraph.nn.sequence import embedded_tokens, make_sequence
 
@@ -91,12 +95,49 @@ class Tokens(Encoder):
             raise BadValueError(words, hint="choose smiles or selfies")
         return name
 
+    def states(
+        self,
+        batch: GraphBatch,
+        further: Float[Tensor, "m d_embed"] | None = None,
+        beside: Float[Tensor, "n t d_embed"] | None = None,
+    ) -> tuple[Float[Tensor, "n t d"], Bool[Tensor, "n t"]]:
+        """The states of the tokens that are read, zeros behind them, and the mask of the tokens.
+
+        Args:
+            batch: texts; codes from ``1 + width of a token's features`` on are those of ``further``.
+            further: the embeddings of m more tokens, such as the sentinels of an objective.
+            beside: what is added to the embeddings.
+        """
+        return self.penalised_states(batch, further, beside)[:2]
+
+    def penalised_states(
+        self,
+        batch: GraphBatch,
+        further: Float[Tensor, "m d_embed"] | None = None,
+        beside: Float[Tensor, "n t d_embed"] | None = None,
+    ) -> tuple[Float[Tensor, "n t d"], Bool[Tensor, "n t"], Penalties]:
+        """The same, and the penalties of the sequence layers."""
+        x, mask = embedded_tokens(batch, partial(self._embedded, further), self.max_tokens)
+        states, penalties = self.sequence.penalised(x if beside is None else x + beside, mask)
+        return states, mask, penalties
+
+    def _embedded(
+        self, further: Float[Tensor, "m d_embed"] | None, table: Float[Tensor, "rows width"]
+    ) -> Float[Tensor, "_ d_embed"]:
+        if further is None:
+            return self.embed(table)
+        return torch.cat([F.pad(self.embed(table), (0, 0, 0, 1 + table.shape[1] - len(table))), further])
+
     def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
         """Encode a batch of sequences; with ``rows`` the states of the tokens that are read too."""
-        x, mask = embedded_tokens(batch, self.embed, self.max_tokens)
-        states, added = self.sequence.penalised(x, mask)
+        states, mask, added = self.penalised_states(batch)
+        encoded = self.read(states, mask, rows=rows)
+        return replace(encoded, penalties=add_penalties([added, encoded.penalties]))
+
+    def read(self, states: Float[Tensor, "n t d"], mask: Bool[Tensor, "n t"], *, rows: bool = False) -> Encoded:
+        """Read out the states of tokens; with ``rows`` they are given too."""
         h, counts = states[mask], mask.sum(dim=1)
         index = torch.arange(len(h), device=h.device)
-        graphs, penalties = self.readout(h, Relation(index, row_offsets(counts), len(h), batch.n_graphs))
+        graphs, penalties = self.readout(h, Relation(index, row_offsets(counts), len(h), len(counts)))
         token_rows = (Rows("token", h, torch.nonzero(mask)[:, 0]),) if rows else ()
-        return Encoded(graphs, token_rows, add_penalties([added, penalties]))
+        return Encoded(graphs, token_rows, penalties)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import torch
@@ -94,7 +95,7 @@ def padded(h: Float[Tensor, "n t d"], mask: Mask | None) -> Float[Tensor, "n t d
 
 
 def embedded_tokens(
-    batch: GraphBatch, embed: nn.Module, max_tokens: int
+    batch: GraphBatch, embed: Callable[..., Any], max_tokens: int
 ) -> tuple[Float[Tensor, "n t d"], Bool[Tensor, "n t"]]:
     """The first ``max_tokens`` tokens of each sequence of a batch, embedded and padded, and the mask of the tokens.
 

@@ -126,10 +126,7 @@ class MaskedAtoms(Objective):
         atoms = part.batch["atom"]
         assert atoms.table is not None
         rows = chosen_rows(atoms.offsets.numpy(), self.rate, rng)
-        masks, others = rows, rows[:0]
-        if self.replace:
-            u = torch.from_numpy(rng.random(len(rows)))
-            masks, others = rows[u < MASKED], rows[(u >= MASKED) & (u < MASKED + REPLACED)]
+        masks, others = bert_masks(rows, self.replace, rng)
         drawn = atoms.code[torch.from_numpy(rng.integers(len(atoms), size=len(others)))] if len(others) else others
         graphs = hidden(part.batch, "atom", masks)
         code = graphs["atom"].code.index_copy(0, others, drawn)
@@ -189,6 +186,14 @@ class MaskedAtoms(Objective):
         losses = F.cross_entropy(self.bond_head(h[source] + h[target]).float(), labels, reduction="none")
         of_bond = weights[graphs.graph_of("atom")[source]]
         return (losses * of_bond).sum() / of_bond.sum().clamp(min=1)
+
+
+def bert_masks(rows: Tensor, replace: bool, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+    """Of some rows, int64 [n], those to mask and those to replace by others: all and none where `replace` is False."""
+    if not replace:
+        return rows, rows[:0]
+    u = torch.from_numpy(rng.random(len(rows)))
+    return rows[u < MASKED], rows[(u >= MASKED) & (u < MASKED + REPLACED)]
 
 
 def whole(graphs: GraphBatch) -> GraphBatch:
