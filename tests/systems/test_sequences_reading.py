@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from molgraph.nn.sequence import make_sequence
 from molgraph.nn.sequences.big_bird import BigBirdAttention
 from molgraph.nn.sequences.funnel import FunnelBlock
 from molgraph.nn.sequences.switch import SwitchFeedForward
 from molgraph.nn.transformer import FeedForward, SelfAttention, Span, TransformerBlock
-from tests.systems.token_layers import D, layers, reach, tokens
+from tests.systems.effect import Effect
+from tests.systems.token_layers import SEEDS, D, cost, layers, reach, recalls, tokens
 
 
 @pytest.mark.system("big-bird", rung="exact")
@@ -112,3 +114,43 @@ def test_the_balance_is_1_where_it_is_even_and_the_number_of_experts_where_one_h
     span = Span(penalties={})
     layer(h, span)
     assert float(span.penalties["balance"].detach()) == pytest.approx(0.01 * expected, rel=1e-3)
+
+
+@pytest.mark.system("funnel-transformer", rung="works")
+def test_a_funnel_saves_two_fifths_of_the_operations_and_recalls_as_well(off: str, effect: Effect) -> None:
+    name = "funnel(1)" if off else "funnel(2)"
+    own, full = (recalls(each) for each in (name, "attention"))
+    assert min(own) >= min(full) - 0.02, (own, full)
+    effect("operations of six layers at 1,024 residues as a share of full attention's", [cost(name, 1024, 6)],
+           at_most=0.6, beside={"accuracy": own, "accuracy of attention": full})  # fmt: skip
+
+
+def largest_load(balance: float, seed: int, experts: int = 4, t: int = 24) -> float:
+    """Largest share of held-out tokens that one expert has, after learning to name the token before."""
+    torch.manual_seed(seed)
+    sequence = make_sequence(f"switch({experts}, balance={balance}, causal=true)", 16, 32, 2)
+    parts = nn.ModuleList([nn.Embedding(32, 16), sequence, nn.Linear(32, 32)])
+    optimiser = torch.optim.AdamW(parts.parameters(), 3e-3)
+    embed, _, line = parts
+    for _ in range(150):
+        x = torch.randint(32, (16, t))
+        h, penalties = sequence.penalised(embed(x))
+        optimiser.zero_grad()
+        loss = nn.functional.cross_entropy(line(h[:, 1:]).flatten(0, 1), x[:, :-1].flatten())
+        (loss + penalties["balance"]).backward()
+        optimiser.step()
+    loads: list[Tensor] = []
+    for block in sequence.blocks:
+        block.feed_forward.router.register_forward_hook(
+            lambda _, __, out: loads.append(torch.bincount(out.argmax(dim=1), minlength=experts) / len(out))
+        )
+    with torch.no_grad():
+        sequence(embed(torch.randint(32, (100, t))))
+    return float(torch.stack(loads).max())
+
+
+@pytest.mark.system("switch-transformer", rung="works")
+def test_the_balance_keeps_the_loads_of_experts_even(off: str, effect: Effect) -> None:
+    own, without = ([largest_load(weight, seed) for seed in SEEDS] for weight in (0.01, 0.0))
+    effect("largest share of tokens of one of four experts", without if off else own, at_most=0.35,
+           beside={"balance=0": without, "even": [0.25]})  # fmt: skip
