@@ -32,8 +32,8 @@ from molgraph.train.text_to_text import PADDING, padded_codes, token_encoder
             left_out="the next sentence",
             off="-s params.objective.replace=false",
             beside=("the most common token", "the encoder without training"),
-            command="molgraph pretrain dataset:nci -m 'tokens(sequence=convolution)' --objective masked-tokens "
-            "-o encoder.mgm",
+            command="molgraph pretrain dataset:nci -m tokens -s params.sequence=convolution --objective "
+            "masked-tokens -o encoder.mgm",
             modules=("molgraph.train.objectives.masked_atoms", "molgraph.data.views.mask", "molgraph.models.tokens"),
         ),
     ),
