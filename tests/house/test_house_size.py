@@ -23,7 +23,7 @@ CEILINGS = {  # code lines in hundreds: no docstrings, blank lines, comments or 
     "generate": 62,
     "embed": 9,
     "compress": 8,
-    "auxiliary": 51,
+    "auxiliary": 54,
     "run": 15,
     "api": 19,
     "serve": 13,
