@@ -1,7 +1,8 @@
-"""Swap scaffolds and substituents between molecules, resize chains, and permute elements on a fixed skeleton."""
+"""Swap scaffolds, substituents and elements between molecules, resize chains, and permute elements on a skeleton."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -185,13 +186,7 @@ def shuffle_elements(text: str, rng: np.random.Generator, *, rounds: int = 4) ->
     mol = parse_smiles(text).mol if text and not is_hard(text) else None
     if mol is None:
         return ""
-    copy = Chem.RWMol(mol)
-    Chem.RemoveStereochemistry(copy)
-    Chem.Kekulize(copy, clearAromaticFlags=True)
-    orders = {Chem.BondType.SINGLE: 1, Chem.BondType.DOUBLE: 2, Chem.BondType.TRIPLE: 3}
-    bonds = {a.GetIdx(): sum(orders.get(b.GetBondType(), 9) for b in a.GetBonds()) for a in copy.GetAtoms()}
-    free = [a.GetIdx() for a in copy.GetAtoms() if not a.GetFormalCharge() and not a.GetNumRadicalElectrons()
-            and not a.GetIsotope() and bonds[a.GetIdx()] <= VALENCE.get(a.GetAtomicNum(), 0)]  # fmt: skip
+    copy, bonds, free = _recoloured(mol)
     if len(free) < 2:
         return ""
     element = {i: copy.GetAtomWithIdx(i).GetAtomicNum() for i in free}
@@ -199,14 +194,64 @@ def shuffle_elements(text: str, rng: np.random.Generator, *, rounds: int = 4) ->
         a, b = (free[k] for k in rng.choice(len(free), 2, replace=False))
         if bonds[a] <= VALENCE[element[b]] and bonds[b] <= VALENCE[element[a]]:
             element[a], element[b] = element[b], element[a]
+    return _with(copy, element)
+
+
+def exchange_elements(text: str, donor: str, rng: np.random.Generator) -> str:
+    """The skeleton of bonds of one molecule with the elements of another, in the other's shares, at random places.
+
+    Neutral atoms of the skeleton become carbon; then as many of them as the donor's shares say get its elements, those
+    of most bonds first, each at a place whose bonds are few enough. Aromatic rings are Kekule rings meanwhile, and
+    stereo is lost. Empty where no place is left for an element, or RDKit takes the product for no molecule.
+
+    Example:
+        >>> exchange_elements("CCCCC", "CCCCO", np.random.default_rng(0)) in ("CCCCO", "CCCOC", "CCOCC")
+        True
+        >>> exchange_elements("c1ccncc1", "CCCCC", np.random.default_rng(0))
+        'c1ccccc1'
+    """
+    mol, other = (parse_smiles(each).mol if each and not is_hard(each) else None for each in (text, donor))
+    if mol is None or other is None:
+        return ""
+    made, bonds, free = _recoloured(mol)
+    elements = [
+        a.GetAtomicNum() for a in other.GetAtoms() if VALENCE.get(a.GetAtomicNum(), 0) and not a.GetFormalCharge()
+    ]
+    if len(free) < 2 or not elements:
+        return ""
+    element = dict.fromkeys(free, 6)
+    wanted = [e for e in sorted(VALENCE, key=lambda e: -VALENCE[e]) if e != 6
+              for _ in range(round(elements.count(e) / len(elements) * len(free)))]  # fmt: skip
+    for number in wanted:
+        places = [i for i in free if element[i] == 6 and bonds[i] <= VALENCE[number]]
+        if not places:
+            return ""
+        element[int(rng.choice(places))] = number
+    return _with(made, element)
+
+
+def _recoloured(mol: Chem.Mol) -> tuple[Chem.RWMol, dict[int, int], list[int]]:
+    """A Kekule copy without stereo, the bonds of each atom, and the neutral atoms whose element can be another."""
+    made = Chem.RWMol(mol)
+    Chem.RemoveStereochemistry(made)
+    Chem.Kekulize(made, clearAromaticFlags=True)
+    orders = {Chem.BondType.SINGLE: 1, Chem.BondType.DOUBLE: 2, Chem.BondType.TRIPLE: 3}
+    bonds = {a.GetIdx(): sum(orders.get(b.GetBondType(), 9) for b in a.GetBonds()) for a in made.GetAtoms()}
+    free = [a.GetIdx() for a in made.GetAtoms() if not a.GetFormalCharge() and not a.GetNumRadicalElectrons()
+            and not a.GetIsotope() and bonds[a.GetIdx()] <= VALENCE.get(a.GetAtomicNum(), 0)]  # fmt: skip
+    return made, bonds, free
+
+
+def _with(made: Chem.RWMol, element: Mapping[int, int]) -> str:
+    """Its SMILES with other elements; empty where RDKit takes it for no molecule."""
     for i, number in element.items():
-        atom = copy.GetAtomWithIdx(i)
+        atom = made.GetAtomWithIdx(i)
         atom.SetAtomicNum(number)
         atom.SetNoImplicit(False)
         atom.SetNumExplicitHs(0)
     with quiet():
         try:
-            Chem.SanitizeMol(copy)
-            return Chem.MolToSmiles(Chem.MolFromSmiles(Chem.MolToSmiles(copy)))
+            Chem.SanitizeMol(made)
+            return Chem.MolToSmiles(Chem.MolFromSmiles(Chem.MolToSmiles(made)))
         except (ValueError, RuntimeError, TypeError):
             return ""

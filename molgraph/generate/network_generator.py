@@ -24,7 +24,7 @@ from molgraph.base.seeds import derive
 from molgraph.chem.tokens import is_vocabulary
 from molgraph.data.table import Table
 from molgraph.train.archive import refused
-from molgraph.train.callback import as_trained, make_callbacks
+from molgraph.train.callback import Callback, as_trained, make_callbacks
 from molgraph.train.checkpoint import digest, fingerprint
 from molgraph.train.engine import fit_network
 from molgraph.train.modelfile import load_start
@@ -83,6 +83,7 @@ class NetworkGenerator(Generator):
     shape: tuple[str, ...] = ()  # hyper-parameters that one with ``init`` has of that file; none: it has no ``init``
     init: str | None = None
     start: Fitted | None = None
+    extra_callbacks: Sequence[Callback] = ()  # of the next fit, beside those that ``callback`` names
 
     if TYPE_CHECKING:  # the options
 
@@ -153,9 +154,8 @@ class NetworkGenerator(Generator):
             if self.start is not None:
                 network.load_state_dict(self.start.network.state_dict())
             how = (corpus.train, corpus.valid, self.get_params(), prints)
-            self.curves, self.best_epoch, _ = fit_network(
-                network, objective, *how, workdir=workdir, label=f"training {self.name}"
-            )
+            where: Any = {"workdir": workdir, "label": f"training {self.name}", "callbacks": self.extra_callbacks}
+            self.curves, self.best_epoch, _ = fit_network(network, objective, *how, **where)
         self.fitted = Fitted(network.eval(), corpus.vocabulary)
         self.notes = (*corpus.notes, *([NO_VALID] if corpus.valid is None else []))
         return self

@@ -83,7 +83,8 @@ def fit_method(method: Any, table: Table, valid: Table | None, workdir: Path | N
         data: Any = (prepared.train, prepared.valid, method.get_params(), prepared.prints)
         label = f"training {method.encoder}"
         asked = None if method.early is None or method.devices > 1 else early
-        *fitted, notes = fit_network(network, learns, *data, workdir=workdir, label=label, early=asked)
+        where: Any = {"workdir": workdir, "label": label, "early": asked, "callbacks": method.extra_callbacks}
+        *fitted, notes = fit_network(network, learns, *data, **where)
     keep(network, *fitted)
     if raw_table.gaps != "mark" and learns.labelled and level_of(table.targets) == "row":
         prediction = method.predict(table)

@@ -28,7 +28,7 @@ from molgraph.data.graph_cache import CachedGraphs
 from molgraph.data.table import Table
 from molgraph.data.view import make_views
 from molgraph.train.archive import refused
-from molgraph.train.callback import as_trained, make_callbacks
+from molgraph.train.callback import Callback, as_trained, make_callbacks
 from molgraph.train.engine import fit_network
 from molgraph.train.fitting import fit_method
 from molgraph.train.inference import FittedNetworks, predict_networks
@@ -93,6 +93,8 @@ class GraphMethod(Method):
     gradient_descent = True
     #: called after each epoch that was the best so far, with the method as it would be if it ended there
     early: Callable[[], None] | None = None
+    #: of the next fit, beside those that ``callback`` names
+    extra_callbacks: Sequence[Callback] = ()
 
     @takes(OPTIONS)
     def __init__(

@@ -211,7 +211,8 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
     if "davis" in command and "+" in command:
         quick += ["--sequence", "sequence"]
     if verb == "study" and (
-        "davis" in command or words[1].startswith(("shortcuts", "benchmark", "fragile", "federated"))
+        "davis" in command
+        or words[1].startswith(("shortcuts", "benchmark", "fragile", "federated", "tickets", "cue-conflict"))
     ):
         quick += ["-t", "y"]
     if "ppi_yeast" in command:
