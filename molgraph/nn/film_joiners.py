@@ -81,5 +81,5 @@ class Film2(Joiner):
         a, b = (part.states for part in parts)
         for layer in self.layers:
             a = layer(a, b)
-        out: Tensor = a
+        out: Float[Tensor, "n _"] = a
         return out
