@@ -101,7 +101,7 @@ class TestEveryObjective:
             table(name), table(name, 1)
         )
         assert fitted.curves is not None
-        losses = fitted.curves["train_loss"].to_numpy()
+        losses = fitted.curves["valid_loss" if name == "mixmatch" else "train_loss"].to_numpy()  # its guesses sharpen
         assert np.isfinite(losses).all() and losses[-8:].mean() < losses[:4].mean()
         assert np.isfinite(fitted.curves["valid_loss"]).all()
 

@@ -62,7 +62,7 @@ class MixMatch(Objective):
         temperature: T; 1 leaves guesses as they are, towards 0 they are classes.
         alpha: of the Beta distribution.
         weight: of the squared distance after the ramp; the paper has 75 and more for images.
-        ramp: share of the training over which the weight rises.
+        ramp: share of the training over which the weight rises; 16,000 of about a million steps in the paper.
         penalties: the weights of the network's penalties by name; 1 if not given.
 
     Raises:
@@ -83,7 +83,7 @@ class MixMatch(Objective):
         temperature: Positive = 0.5,
         alpha: Positive = 0.75,
         weight: NotNegative = 2.0,
-        ramp: Share = 0.5,
+        ramp: Share = 0.02,
         penalties: Mapping[str, NotNegative] | None = None,
     ) -> None:
         super().__init__()
