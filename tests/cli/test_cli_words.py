@@ -143,7 +143,7 @@ def test_the_table_of_models_is_the_registrys_and_its_files_are_there() -> None:
         wanted = f"docs/architecture.md needs a row, in the order of molgraph models: | TITLE: {file} | {line} |"
         assert file in row[0] and tuple(row[1:]) == each.line, wanted
     files = rows[head + 2 + len(encoders)]
-    assert files[0] == "each column's file" and len(files) == 1 + len(LINE)
+    assert files[0] == "parts that models share" and len(files) == 1 + len(LINE)
     assert all((ROOT / path).is_file() for path in re.findall(r"\]\(\.\./(molgraph/[\w/.]+)\)", page) if "." in path)
 
 
