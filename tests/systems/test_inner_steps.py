@@ -164,7 +164,9 @@ def noisy_maml(seed: int, meta_dropout: bool) -> float:
     return float(objective(network, held, StepState(0, 1, 0, training=False)).total) / 100
 
 
-@pytest.mark.system("meta-dropout", rung="works")
+@pytest.mark.system(
+    "meta-dropout", rung="works", null="in a head alone learned noise hurts: 1.34 [1.19, 1.5] of the loss of maml"
+)
 def test_noise_that_is_learned_helps_maml_on_few_labels(off: str, effect: Effect) -> None:
     plain = [noisy_maml(seed, False) for seed in range(3)]
     own = [noisy_maml(seed, not off) for seed in range(3)]
