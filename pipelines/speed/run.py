@@ -1,6 +1,6 @@
 """Measure every speed ratio of molgraph against its peers in one run; write results.json and docs/speed.md.
 
-python pipelines/speed/run.py            # everything, about twenty minutes on an idle machine
+python pipelines/speed/run.py            # everything, an hour on an idle machine
 python pipelines/speed/run.py --only data
 """
 
@@ -197,10 +197,42 @@ def machine() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _spanned(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
-    """What rows of several days were measured on."""
+def _spanned(old: dict[str, Any] | None, new: dict[str, Any], rows: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What rows of several days were measured on; older rows have no date of their own."""
     first = {key: str((old or new)[key]).split(" to ")[0] for key in ("date", "threads")}
+    first["date"] = min(row.get("date", first["date"]) for row in rows.values())
     return new | {key: f"{was} to {new[key]}" if was != str(new[key]) else new[key] for key, was in first.items()}
+
+
+def with_group(kept: dict[str, Any], group: str) -> dict[str, Any]:
+    """The results with one group measured anew; the others keep their rows."""
+    results = {name: kept.get(name) for name in ("machine", "bfloat16", "butina", "bench", "loading", "jtvae")}
+    rows = measure([group])
+    if group == "model":
+        from precision import bfloat16_moves
+
+        results["bfloat16"] = bfloat16_moves()
+    elif group == "splits":
+        from splits_speed import splits_speed
+
+        rows, results["butina"] = splits_speed()
+    elif group == "bench":
+        from bench_speed import bench_speed
+
+        results["bench"] = [{**row, "cpu": machine()["cpu"]} for row in bench_speed()]
+    elif group == "jtvae":
+        rows = jtvae_rates()
+    elif group == "jtvae-size":
+        results["jtvae"] = jtvae_sizes() or kept.get("jtvae")
+    elif group == "loading":
+        from loading_speed import gin_loading
+
+        results["loading"] = gin_loading()
+    now = machine()
+    all_rows = {**kept.get("rows", {}), **{name: {**row, "date": now["date"]} for name, row in rows.items()}}
+    if rows or not kept:
+        results["machine"] = _spanned(kept.get("machine"), now, all_rows)
+    return {**results, "rows": all_rows}
 
 
 def main() -> None:
@@ -208,43 +240,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=GROUPS, action="append", help="measure one group; the others keep their rows")
     groups = parser.parse_args().only or [group for group in GROUPS if "jtvae" not in group or not without_peer()]
-    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() and len(groups) < len(GROUPS) else {}
-    moved, butina, bench, jtvae = (kept.get(name) for name in ("bfloat16", "butina", "bench", "jtvae"))
-    if "model" in groups:
-        from precision import bfloat16_moves
-
-        moved = bfloat16_moves()
-    measured = measure(groups)
-    if "splits" in groups:
-        from splits_speed import splits_speed
-
-        rows, butina = splits_speed()
-        measured |= rows
-    if "bench" in groups:
-        from bench_speed import bench_speed
-
-        bench = [{**row, "cpu": machine()["cpu"]} for row in bench_speed()]
-    if "jtvae" in groups:
-        measured |= jtvae_rates()
-    if "jtvae-size" in groups:
-        jtvae = jtvae_sizes() or jtvae
-    loading = kept.get("loading")
-    if "loading" in groups:
-        from loading_speed import gin_loading
-
-        loading = gin_loading()
-    rows = {**kept.get("rows", {}), **measured}
-    results = {
-        "machine": _spanned(kept.get("machine"), machine()) if measured or not kept else kept["machine"],
-        "bfloat16": moved,
-        "butina": butina,
-        "bench": bench,
-        "loading": loading,
-        "jtvae": jtvae,
-        "rows": rows,
-    }
-    with atomic_write(RESULTS, "w") as file:
-        json.dump(results, file, indent=1)
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for group in groups:  # each is kept as soon as it is done: all of them take an hour
+        results = with_group(results, group)
+        with atomic_write(RESULTS, "w") as file:
+            json.dump(results, file, indent=1)
     replace_block("speed", table(results))
     replace_block("headline-speed", headline(results))
     print(table(results))
