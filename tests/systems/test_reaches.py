@@ -213,6 +213,7 @@ def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
     if verb == "study" and (
         "davis" in command
         or words[1].startswith(("shortcuts", "benchmark", "fragile", "federated", "tickets", "cue-conflict"))
+        or words[1].startswith(("pretraining", "likelihood", "init", "direction", "endpoints"))
     ):
         quick += ["-t", "y"]
     if "ppi_yeast" in command:
