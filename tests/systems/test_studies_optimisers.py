@@ -12,6 +12,7 @@ from molgraph.base.errors import BadValueError
 from molgraph.base.seeds import derive
 from molgraph.study.grid_fits import fitted_with, random_parts
 from molgraph.study.study import Subject
+from tests.systems.effect import Effect
 from tests.tiny import series
 
 GIN = "gin(depth=2, d_hidden=8, head_width=8)"
@@ -53,6 +54,19 @@ def test_each_optimiser_is_compared_at_its_own_best_rate(off: str) -> None:
             own = [[parts.error(fit, table) for table in (parts.valid, parts.test)] for fit in fits]
             errors.append((*np.mean(own, axis=0), rate))
         np.testing.assert_allclose((row.valid_error, row.test_error, row.best_rate), min(errors), rtol=1e-9)
+
+
+@pytest.mark.system("adaptive-method-generalisation-gap", rung="works")
+def test_adagrad_answers_worse_than_gradient_descent_on_rows_of_the_construction(off: str, effect: Effect) -> None:
+    """Test errors; off: gradient descent twice."""
+    gaps, beside = [], {"adagrad": [], "smallest norm": []}
+    for seed in range(5):
+        x, y, x_test, y_test = construction(np.random.default_rng(seed), 200, 1000)
+        smallest = x.T @ np.linalg.solve(x @ x.T, y)
+        both = [float(np.mean(np.sign(x_test @ w) != y_test)) for w in (smallest if off else adagrad(x, y), smallest)]
+        beside["adagrad"].append(both[0]), beside["smallest norm"].append(both[1])
+        gaps.append(both[0] - both[1])
+    effect("test error of Adagrad less that of gradient descent", gaps, at_least=0.3, beside=beside)
 
 
 def test_one_optimiser_is_refused() -> None:
