@@ -110,15 +110,32 @@ def shuffled_smiles(text: str, rng: np.random.Generator) -> str:
         ... )
         (True, 'C(')
     """
+    shuffled = shuffled_atoms(text, rng)
+    return text if shuffled is None else shuffled[0]
+
+
+def shuffled_atoms(text: str, rng: np.random.Generator) -> tuple[str, np.ndarray] | None:
+    """A random SMILES, and for each of its atoms, as they are written, its number in the text, int64 [atoms].
+
+    None where RDKit cannot read or write it.
+
+    Example:
+        >>> text, atoms = shuffled_atoms("CCO", np.random.default_rng(0))
+        >>> len(atoms), sorted(atoms.tolist())
+        (3, [0, 1, 2])
+    """
     mol = parse_smiles(without_maps(text)).mol
     if mol is None:
-        return text
+        return None
     with captured():
         try:
-            shuffled = Chem.RenumberAtoms(mol, rng.permutation(mol.GetNumAtoms()).tolist())
-            return Chem.MolToSmiles(shuffled, canonical=False) or text
-        except (RuntimeError, ValueError):
-            return text
+            order = rng.permutation(mol.GetNumAtoms())
+            shuffled = Chem.RenumberAtoms(mol, order.tolist())
+            random_text = Chem.MolToSmiles(shuffled, canonical=False)
+            written = [*shuffled.GetPropsAsDict(True, True).get("_smilesAtomOutputOrder", ())]
+        except (RuntimeError, ValueError):  # what cannot be written anew stays as it is
+            return None
+    return (random_text, order[written]) if random_text else None
 
 
 def follow_block(block: str) -> tuple[str, Places] | None:
