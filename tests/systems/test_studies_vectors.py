@@ -98,7 +98,11 @@ def test_the_p_of_unrelated_vectors_is_uniform(off: str) -> None:
     assert kstest(values, "uniform").pvalue > 0.01
 
 
-@pytest.mark.system("ease-of-teaching-topographic-similarity", rung="works")
+@pytest.mark.system(
+    "ease-of-teaching-topographic-similarity",
+    rung="works",
+    null="0.068 more right picks and not 0.1: vectors in another order are at 0.93 after five epochs already",
+)
 def test_vectors_of_topographic_similarity_are_taught_faster(off: str, effect: Effect) -> None:
     """A new listener picks one of five molecules by a vector, after 5 epochs; off: the vectors of other molecules.
 

@@ -9,7 +9,7 @@ import pytest
 
 import molgraph
 from molgraph.auxiliary.study.bias_variance import BiasVarianceStudy, bias_variance
-from molgraph.auxiliary.study.double_descent import DoubleDescentStudy
+from molgraph.auxiliary.study.double_descent import DoubleDescentStudy, feature_curve
 from molgraph.base.errors import BadValueError, UnsupportedError
 from molgraph.base.seeds import derive, generator
 from molgraph.study.near_far import divide
@@ -104,6 +104,21 @@ def test_each_error_is_that_of_a_training_by_hand_on_exchanged_labels(off: str) 
         method.set_params(epochs=3, patience=None, min_steps=0)
         p = method.fit(train).predict(parts.test).value
         np.testing.assert_allclose(found.frame["test_error"][i], np.mean((p - parts.test.y) ** 2) / y.var(), rtol=1e-6)
+
+
+@pytest.mark.system("deep-double-descent", rung="works")
+def test_the_error_peaks_at_as_many_features_as_rows(off: str, effect: Effect) -> None:
+    """At 200 features against 2,000, beside the width of the peak; off: a tuned ridge."""
+    widths = (50, 120, 170, 200, 230, 300, 2000)
+    ratios, beside = [], {"width of the peak": [], "tuned ridge": []}
+    for seed in range(3):
+        plain = feature_curve(widths, n=200, noise=0.5, seed=seed, tuned=bool(off))
+        tuned = feature_curve((200, 2000), n=200, noise=0.5, seed=seed, tuned=True)
+        beside["width of the peak"].append(float(widths[int(plain.argmax())]))
+        beside["tuned ridge"].append(float(tuned[0] / tuned[1]))
+        ratios.append(float(plain[3] / plain[-1]))
+        assert off or abs(beside["width of the peak"][-1] - 200) <= 30
+    effect("error at 200 features in multiples of that at 2,000", ratios, at_least=2, beside=beside)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Annotated
 
@@ -14,20 +13,18 @@ import pandas as pd
 import torch
 
 from molgraph.base.contracts import Metric, Target
-from molgraph.base.errors import BadValueError, DataError, LabelError, MolgraphError, UnsupportedError, UsageError
+from molgraph.base.errors import BadValueError, DataError, MolgraphError, UnsupportedError, UsageError
 from molgraph.base.parts import read_parts
 from molgraph.base.ranges import Count, NotNegative, Positive, Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.systems import SystemCard
-from molgraph.data.levels import labelled
 from molgraph.data.splits import split_table
-from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
 from molgraph.evaluate.metrics import columns_of, default_metric, evaluate_metric, has_value
-from molgraph.study.labelled_rows import labelled_rows
+from molgraph.study.labelled_rows import first_target
 from molgraph.study.study import SECONDS, Control, Findings, Study, Subject
-from molgraph.study.subject_model import PRESET, SHARES, fresh, is_name
+from molgraph.study.subject_model import SHARES, fresh, is_name
 from molgraph.train.method import GraphMethod
 from molgraph.train.optimizers import check_optimizer, make_optimizer
 
@@ -142,7 +139,7 @@ class LearningRateSensitivity(Study):
         if not is_name(subject.model) or not isinstance(fresh(subject, 0), GraphMethod):
             words = f"{subject.model} is no graph network that could be trained anew"
             raise UnsupportedError(words, hint="name one, such as -m dmpnn")
-        table, target, notes = self._table(subject, seed)
+        table, target, notes = first_target(subject.table(), self.rows, FEWEST, seed)
         metric, rates = default_metric(target.kind), np.geomspace(self.low, self.high, self.n)
         first = self._error(subject, table, target, names[0], self._middle(), seed, 0)
         took = time.process_time() - began
@@ -175,18 +172,6 @@ class LearningRateSensitivity(Study):
 
     def _middle(self) -> float:
         return float(np.geomspace(self.low, self.high, self.n)[self.n // 2])
-
-    def _table(self, subject: Subject, seed: int) -> tuple[Table, Target, list[str]]:
-        """The labelled rows of the first target, and what was left out."""
-        table = subject.table()
-        if not table.row_targets or table.y is None:
-            raise LabelError("the table has no target of its rows", hint="name its column: -t COLUMN")
-        target, notes = table.row_targets[0], list[str]()
-        if len(table.row_targets) > 1:
-            notes.append(f"of {len(table.row_targets)} targets the first, {target.name}")
-        table = replace(standardise(table.with_targets([target.name]), PRESET), weights=None)
-        table, drawn = labelled_rows(table.take(np.flatnonzero(labelled(table))), self.rows, FEWEST, seed)
-        return table, target, notes + drawn
 
     def _error(
         self, subject: Subject, table: Table, target: Target, optimizer: str, rate: float, seed: int, repeat: int

@@ -145,7 +145,9 @@ class OptimisersStudy(Study):
             f"Optimisers of {subject.model}: {len(parts.train):,} rows of {parts.target.name}",
             self.tell(frame, len(found), seed),
             frame,
-            Control("Adagrad on the constructed rows", f"an error above {CLEAR}", f"{signs:.3f}", signs > CLEAR),
+            Control(
+                "Adagrad on the rows of the construction", f"an error above {CLEAR}", f"{signs:.3f}", signs > CLEAR
+            ),
             Control("the smallest norm there", f"an error below {CLOSE}", f"{smallest:.3f}", smallest < CLOSE),
             lambda form: _drawn(frame, form),
             tuple(notes),
