@@ -16,7 +16,7 @@ CEILINGS = {  # code lines in hundreds: no docstrings, blank lines, comments or 
     "nn": 66,
     "models": 27,
     "evaluate": 65,
-    "train": 92,
+    "train": 94,
     "trust": 11,
     "explain": 17,
     "study": 14,
