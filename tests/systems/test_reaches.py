@@ -86,7 +86,7 @@ def small(words: list[str]) -> list[str]:
     if "--search" in words:
         search, few = read_part(words[words.index("--search") + 1]).name, {"initial": 20}
         fast = {"learning_rate": 0.02}  # four batches are few
-        tried = {"cyclegan": {**few, "steps": 4, "width": 16}, "bayes": few, "policy": fast, "reinvent": fast}
+        tried = {"cyclegan": {**few, "steps": 100, "width": 16}, "bayes": few, "policy": fast, "reinvent": fast}
         chosen |= tried.get(search, {})
     plain = {
         k: v for k, v in chosen.items() if not isinstance(v, dict) and k.split(".")[-1] not in ("epochs", "batch_size")

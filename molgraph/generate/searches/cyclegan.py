@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from molgraph.base.registry import register
 from molgraph.base.seeds import derive, generator
 from molgraph.base.systems import SystemCard
 from molgraph.generate.searches.latent import LatentSearch, Points
-from molgraph.generate.searches.translation import LatentCycleGAN
+from molgraph.generate.searches.translation import LatentCycleGAN, Lookahead
 
 COMMAND = "molgraph optimise jtvae-zinc --oracle qed --search cyclegan -o best.csv"
 
@@ -30,6 +30,15 @@ COMMAND = "molgraph optimise jtvae-zinc --oracle qed --search cyclegan -o best.c
     ), SystemCard(
         "lsgan", left_out="other losses beside it; images", off="sampling", beside=("sampling",), command=COMMAND,
         modules=("molgraph.generate.searches.translation",), part=True,
+    ), SystemCard(
+        "unrolled-gan", left_out="noise as the start; images", off="cyclegan", beside=("cyclegan without unrolling",),
+        command=COMMAND.replace("cyclegan", "'cyclegan(unroll=5)'"),
+        modules=("molgraph.generate.searches.translation", "molgraph.train.lookahead"),
+    ), SystemCard(
+        "lola", left_out="games of agents, their policy gradients and the model of an opponent: maps and critics of a "
+        "latent space look one step ahead", off="'cyclegan(unroll=1)'", beside=("naive gradients",),
+        command=COMMAND.replace("cyclegan", "'cyclegan(unroll=1, lookahead=both)'"),
+        modules=("molgraph.generate.searches.translation", "molgraph.train.lookahead"),
     )),
 )  # fmt: skip
 class CycleGANSearch(LatentSearch):
@@ -41,6 +50,8 @@ class CycleGANSearch(LatentSearch):
         width: width of the translators' layers.
         refit: batches between two trainings.
         memory: of the points told, the latest that they learn from, at most.
+        unroll: steps of the critics that the maps look ahead, through which gradients flow.
+        lookahead: who looks ahead where ``unroll`` is above 0, the ``maps`` or ``both``, the critics too by one step.
     """
 
     name = "cyclegan"
@@ -54,8 +65,11 @@ class CycleGANSearch(LatentSearch):
         width: Annotated[int, Range(1, 10_000)] = 128,
         refit: Annotated[int, Range(1, 10_000)] = 5,
         memory: Annotated[int, Range(8, 1_000_000)] = 2_000,
+        unroll: Annotated[int, Range(0, 20)] = 0,
+        lookahead: Lookahead = "maps",
     ) -> None:
         self.initial, self.steps, self.width, self.refit, self.memory = initial, steps, width, refit, memory
+        self.unroll, self.lookahead = unroll, lookahead
         self.learned: LatentCycleGAN | None = None
         self.asked = 0
 
@@ -68,8 +82,9 @@ class CycleGANSearch(LatentSearch):
         good, poor = order[: max(len(order) // 4, 2)], order[len(order) // 2 :]
         if self.learned is None or self.asked % self.refit == 0:
             x, y = (self.z[np.sort(rows)[-self.memory :]] for rows in (poor, good))
-            translator = LatentCycleGAN(width=self.width, steps=self.steps, seed=derive(self.seed, "translators", step))
-            self.learned = translator.fit(x, y)
+            seed = derive(self.seed, "translators", step)
+            how: dict[str, Any] = {"unroll": self.unroll, "lookahead": self.lookahead}
+            self.learned = LatentCycleGAN(width=self.width, steps=self.steps, seed=seed, **how).fit(x, y)
         self.asked += 1
         rows = np.append(rng.choice(poor, n), rng.choice(good, n))
         begin = self.z[rows] + 0.2 * rng.standard_normal((len(rows), self.d_latent))

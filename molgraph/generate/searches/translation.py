@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -15,11 +15,14 @@ from molgraph.base.seeds import derive
 from molgraph.generate.searches.head import latent_samples
 from molgraph.nn.perceptron import Perceptron
 from molgraph.train.engine import fit_network
+from molgraph.train.lookahead import Weights, looked_ahead, weights_of, with_weights
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.runtime import torch_settings
 from molgraph.train.samples import Sample
 
 HISTORY = 50  # fakes that the critics see again
+RATE = 0.05  # of the gradient steps that are looked ahead
+Lookahead = Literal["maps", "both"]
 BATCH = 128  # points of both sets in a step
 
 
@@ -83,14 +86,28 @@ class CycleObjective(Objective):
     ``sum (D(G(x)) - 1)^2 + cycle |F(G(x)) - x| + identity |G(y) - y|``, both ways, least squares (Mao et al. 2017);
     critics: ``((D(y) - 1)^2 + D(fake)^2) / 2``. A row of label 0 is of X, one of label 1 of Y.
 
+    With ``unroll`` the maps are trained against the critics as those would be after so many steps, through which
+    gradients flow (Metz et al. 2017); with ``lookahead="both"`` the critics see fakes of maps after one such step too
+    (Foerster et al. 2018).
+
     Args:
         d_latent: width of a vector.
         cycle, identity: weights.
+        unroll: steps of the critics.
+        lookahead: who looks ahead, the ``maps`` or ``both``.
     """
 
-    def __init__(self, d_latent: int, *, cycle: float = 10.0, identity: float = 1.0) -> None:
+    def __init__(
+        self,
+        d_latent: int,
+        *,
+        cycle: float = 10.0,
+        identity: float = 1.0,
+        unroll: int = 0,
+        lookahead: Lookahead = "maps",
+    ) -> None:
         super().__init__()
-        self.cycle, self.identity = cycle, identity
+        self.cycle, self.identity, self.unroll, self.lookahead = cycle, identity, unroll, lookahead
         self.history_x, self.history_y = History(d_latent), History(d_latent)
 
     def turns(self, network: Any) -> Sequence[Iterable[nn.Parameter]]:
@@ -106,6 +123,13 @@ class CycleObjective(Objective):
         if not len(x) or not len(y):
             return Loss(0.0 * sum(p.sum() for p in network.parameters()), n)
         fake_y, fake_x = network.to_y(x), network.to_x(y)
+        if state.turn == 1 and self.unroll and self.lookahead == "both":
+            seen = [
+                critic_loss(critic, weights_of(critic), true, self.next_fakes(translator, critic, start))
+                for critic, true, translator, start in self.games(network, x, y)
+            ]
+            whole = torch.stack(seen).sum()
+            return Loss(0.5 * n * whole, n, {"critics": n * whole.detach()})
         if state.turn == 1:
             pairs = (
                 (network.critic_x, x, self.history_x.swap(fake_x)),
@@ -113,11 +137,38 @@ class CycleObjective(Objective):
             )
             losses = [(critic(true) - 1).square().mean() + critic(fake).square().mean() for critic, true, fake in pairs]
             return Loss(0.5 * n * sum(losses), n, {"critics": n * sum(losses).detach()})
-        adversarial = (network.critic_y(fake_y) - 1).square().mean() + (network.critic_x(fake_x) - 1).square().mean()
+        adversarial = self.doubt(network.critic_y, y, fake_y) + self.doubt(network.critic_x, x, fake_x)
         back = (network.to_x(fake_y) - x).abs().mean() + (network.to_y(fake_x) - y).abs().mean()
         same = (network.to_y(y) - y).abs().mean() + (network.to_x(x) - x).abs().mean()
         total = adversarial + self.cycle * back + self.identity * same
         return Loss(n * total, n, {"adversarial": n * adversarial, "cycle": n * back, "identity": n * same})
+
+    def doubt(self, critic: nn.Module, true: Tensor, fake: Tensor) -> Tensor:
+        """``(D(fake) - 1)^2``, of the critic as it is or after ``unroll`` steps of its own."""
+        if not self.unroll:
+            return (critic(fake) - 1).square().mean()
+        after = looked_ahead(
+            lambda weights: 0.5 * critic_loss(critic, weights, true, fake), weights_of(critic), self.unroll, RATE
+        )
+        return (with_weights(critic, after, fake) - 1).square().mean()
+
+    def games(self, network: Any, x: Tensor, y: Tensor) -> tuple[tuple[nn.Module, Tensor, nn.Module, Tensor], ...]:
+        """Of each critic its true points, the map that it judges, and what that starts from."""
+        return (network.critic_x, x, network.to_x, y), (network.critic_y, y, network.to_y, x)
+
+    def next_fakes(self, translator: nn.Module, critic: nn.Module, start: Tensor) -> Tensor:
+        """Fakes of a map after one step against a critic."""
+
+        def loss(weights: Weights) -> Tensor:
+            return (critic(with_weights(translator, weights, start)) - 1).square().mean()
+
+        return with_weights(translator, looked_ahead(loss, weights_of(translator), 1, RATE), start)
+
+
+def critic_loss(critic: nn.Module, weights: Weights, true: Tensor, fake: Tensor) -> Tensor:
+    """``(D(true) - 1)^2 + D(fake)^2`` of a critic with some weights."""
+    judged = with_weights(critic, weights, true), with_weights(critic, weights, fake)
+    return (judged[0] - 1).square().mean() + judged[1].square().mean()
 
 
 class LatentCycleGAN:
@@ -129,6 +180,7 @@ class LatentCycleGAN:
         width: of the hidden layers.
         steps: of the training.
         cycle, identity: weights of the losses.
+        unroll, lookahead: as ``CycleObjective`` has them.
         seed: the same one gives the same maps.
 
     Example:
@@ -139,9 +191,18 @@ class LatentCycleGAN:
     """
 
     def __init__(
-        self, *, width: int = 128, steps: int = 1500, cycle: float = 10.0, identity: float = 1.0, seed: int = 0
+        self,
+        *,
+        width: int = 128,
+        steps: int = 1500,
+        cycle: float = 10.0,
+        identity: float = 1.0,
+        unroll: int = 0,
+        lookahead: Lookahead = "maps",
+        seed: int = 0,
     ) -> None:
-        self.width, self.steps, self.cycle, self.identity, self.seed = width, steps, cycle, identity, seed
+        self.width, self.steps, self.seed = width, steps, seed
+        self.losses: dict[str, Any] = {"cycle": cycle, "identity": identity, "unroll": unroll, "lookahead": lookahead}
 
     def fit(self, x: np.ndarray, y: np.ndarray) -> LatentCycleGAN:
         """Learn from two sets of points, float [n, d] and [m, d], that are not paired."""
@@ -151,7 +212,7 @@ class LatentCycleGAN:
         self.mean, self.scale = every.mean(axis=0), np.maximum(every.std(axis=0), 1e-6)
         with torch_settings(None, derive(self.seed, "translators")):
             self.network = Translators(x.shape[1], self.width)
-            objective = CycleObjective(x.shape[1], cycle=self.cycle, identity=self.identity)
+            objective = CycleObjective(x.shape[1], **self.losses)
         # the smaller set is repeated, so that a batch has as many of each, and both so that an epoch has many steps
         n = max(len(x), len(y), min(self.steps, 16) * BATCH // 2)
         rows = np.vstack([x[np.arange(n) % len(x)], y[np.arange(n) % len(y)]])
