@@ -124,7 +124,7 @@ class Fit:
             enough = len(rows[share]) >= least
             mine = rows[share] if enough else rows[:least]
             first = (now.epoch * self.steps + position) * self.how.batch_size
-            bare = self.train.unlabelled(first, len(rows), seed)[share]
+            bare = self.train.unlabelled(first, len(rows), seed)[share] if self.objective.semi_supervised else mine[:0]
             sample = rows_as_asked(self.objective, self.train, mine, views, bare)
             if not enough:  # the last batch has too few rows for so many processes
                 for each in filter(None, (sample, sample.plain)):

@@ -66,9 +66,6 @@ class Steps:
     def sample(self, rows: np.ndarray, views: None = None) -> Batch:
         return Batch(*[torch.zeros(1, 1)] * 3)
 
-    def unlabelled(self, first: int, n: int, seed: int) -> np.ndarray:
-        return np.zeros(0, dtype=np.int64)
-
 
 def sinusoids(rng: np.random.Generator, tasks: int, points: int) -> Batch:
     """Amplitudes 0.1 to 5, phases 0 to pi, points -5 to 5."""
