@@ -29,7 +29,7 @@ def edit_neighbours(smiles: str, elements: Sequence[int], *, max_atoms: int = 50
 
     Example:
         >>> sorted(edit_neighbours("CC", [6, 8]))
-        ['C', 'C#C', 'C=C', 'CCC', 'CCO', 'CO', 'COC']
+        ['C', 'C#C', 'C#CC', 'C=C', 'C=CC', 'CC=O', 'CCC', 'CCO', 'CO', 'COC']
     """
     found: dict[str, Chem.Mol] = {}
     with quiet():

@@ -15,14 +15,10 @@ from molgraph.base.registry import register
 from molgraph.base.systems import SystemCard
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder, Pooled, SharedStates
-from molgraph.nn.attention import attend_all
+from molgraph.nn.gps_layer import GPSLayer
 from molgraph.nn.hop_span import HopSpan, hop_distances
 from molgraph.nn.matrix_limit import MatrixGB, MatrixLimit
-from molgraph.nn.norms import make_norms
-from molgraph.nn.perceptron import Perceptron
-from molgraph.nn.propagate import propagate
 from molgraph.nn.removable import Axis, Heads, Units, head_counts
 from molgraph.nn.size_groups import size_groups
 from molgraph.nn.walks import walk_returns
@@ -32,14 +28,14 @@ from molgraph.nn.walks import walk_returns
     "encoder",
     "graphgps",
     systems=(
-        SystemCard("graphgps"),
+        SystemCard("graphgps", modules=("molgraph.nn.gps_layer",)),
         SystemCard(
             "adaptive-attention-span",
             left_out="sequences of tokens; spans that depend on the atom",
             off="-s params.span=all",
             beside=("all atoms",),
             command="molgraph train dataset:chembl2321810 -m graphgps -s params.span=adaptive",
-            modules=("molgraph.nn.hop_span", "molgraph.nn.attention"),
+            modules=("molgraph.nn.hop_span", "molgraph.nn.gps_layer", "molgraph.nn.attention"),
         ),
     ),
     summary="local messages and attention over all atoms",
@@ -109,7 +105,8 @@ class GraphGPS(AtomEncoder):
         self.embed = nn.Linear(spec.width("atom") + walk, d_hidden)
         counts, width = head_counts(kept_heads, depth, heads), d_hidden // heads
         self.layers = nn.ModuleList(
-            _Layer(d_hidden, spec.width("bond"), (n, width), norm, dropout, adaptive=span == "adaptive") for n in counts
+            GPSLayer(d_hidden, spec.width("bond"), (n, width), norm, dropout, adaptive=span == "adaptive")
+            for n in counts
         )
         self.read_by(readout, d_hidden)
 
@@ -125,7 +122,7 @@ class GraphGPS(AtomEncoder):
         """Those of each layer."""
         heads = []
         for i, layer in enumerate(self.layers):
-            if isinstance(layer, _Layer):
+            if isinstance(layer, GPSLayer):
                 axis = Axis("query_key_value.weight", 0, times=3, size=layer.d_head)
                 axes = [axis, axis._replace(name="query_key_value.bias"), Axis("attended.weight", 1, size=layer.d_head)]
                 axes += [] if layer.span is None else [Axis("span.value", 0)]
@@ -135,7 +132,7 @@ class GraphGPS(AtomEncoder):
     @property
     def spans(self) -> list[HopSpan]:
         """Those of each layer; none unless they are adaptive."""
-        return [layer.span for layer in self.layers if isinstance(layer, _Layer) and layer.span is not None]
+        return [layer.span for layer in self.layers if isinstance(layer, GPSLayer) and layer.span is not None]
 
     def pool(self, found: SharedStates) -> Pooled:
         """One state a graph, with the penalty of the spans."""
@@ -155,37 +152,3 @@ class GraphGPS(AtomEncoder):
         atoms, bonds = batch.features("atom"), batch.features("bond")
         h = self.embed(torch.cat([atoms, walk_returns(batch, self.walk).to(atoms.dtype)], dim=1))
         return self.through([partial(layer, bonds=bonds, batch=batch) for layer in self.layers], h)
-
-
-class _Layer(nn.Module):
-    """One layer, equations 2 to 5."""
-
-    def __init__(
-        self, d: int, d_bond: int, heads: tuple[int, int], norm: str, dropout: float, *, adaptive: bool
-    ) -> None:
-        super().__init__()
-        self.heads, self.d_head = heads
-        d_heads = self.heads * self.d_head
-        self.eps, self.of_bond = nn.Parameter(torch.zeros(())), nn.Linear(d_bond, d)
-        self.local, self.mlp = Perceptron(d, d, d), Perceptron(d, 2 * d, d, dropout=dropout)
-        self.query_key_value, self.attended = nn.Linear(d, 3 * d_heads), nn.Linear(d_heads, d)
-        self.span = HopSpan(self.heads) if adaptive else None
-        self.norms = make_norms(norm, [d] * 3)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(
-        self, h: Float[Tensor, "n d"], bonds: Float[Tensor, "e d_bond"], batch: GraphBatch
-    ) -> Float[Tensor, "n d"]:
-        """float [n, d] and [e, d_bond] to [n, d]."""
-        members = relations.members(batch)
-        m = propagate(h, relations.bonds(batch), edge_rows=self.of_bond(bonds), message=_gine)
-        local = self.norms[0](h + self.dropout(self.local((1 + self.eps) * h + m)), members)
-        bias = None if self.span is None else self.span(hop_distances(batch))
-        q, k, v = (part.unflatten(1, (self.heads, -1)) for part in self.query_key_value(h).chunk(3, dim=1))
-        far = self.attended(attend_all(q, k, v, size_groups(batch), bias).flatten(1))
-        y = local + self.norms[1](h + self.dropout(far), members)
-        return self.norms[2](y + self.dropout(self.mlp(y)), members)
-
-
-def _gine(source: Tensor, target: Tensor | None, bond: Tensor) -> Tensor:
-    return (source + bond).relu()

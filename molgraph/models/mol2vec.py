@@ -48,8 +48,8 @@ class Mol2vec(Encoder):
     an environment is that of the whole plus those of its pieces (``chem.morgan_words``), ``v_w + sum_{p in w} z_p``,
     where pieces are hashed into ``buckets``; an environment outside the vocabulary is the sum of its pieces.
 
-    Use it for descriptors of any method (``embed``, ``--descriptors``) that a laptop learns in minutes. Known limits:
-    it sees no further than an atom's neighbours.
+    Use it for descriptors of any method (``embed``, ``--descriptors``) that a laptop learns in minutes.
+    Known limits: it sees no further than an atom's neighbours, and stereoisomers have one vector.
 
     Args:
         spec: what the graphs hold: the vocabulary.

@@ -19,7 +19,7 @@ def chain(rng: np.random.Generator, n: int) -> str:
 
     Example:
         >>> chain(np.random.default_rng(0), 4)
-        'C(CC)CCC'
+        'C(CC)C(C)C(C)C'
     """
     return "".join(rng.choice(("C", "C", "C(C)", "C(CC)"), n))
 

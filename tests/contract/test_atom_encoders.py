@@ -102,7 +102,7 @@ OTHERS: dict[str, Any] = {"reduce": "mean",   # another value of an option, wher
     "activation": "tanh", "message": "matrix", "conv": "GATConv", "walk": 5, "heads": 1, "reach": 1,
     "max_distance": 1, "readout": "max", "norm": "layer", "d_master": 4, "compat": "fixed", "assign": "hard",
     "l_hop": 1, "n_iter": 1, "pool": "mincut", "angle": "paper", "basis": "distance", "hop_spread": 3.0,
-    "kept_heads": "1,1",
+    "kept_heads": "1,1", "span": "adaptive",
 }  # fmt: skip
 SILENT = {  # options that change time or memory alone, or nothing here, each with its reason
     "distinct": "the same values, computed once or for each row", "max_matrix_gb": "a limit",

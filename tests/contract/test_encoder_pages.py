@@ -18,4 +18,4 @@ def test_its_page_says_when_to_use_it_and_its_file_fits_one_sitting(name: str) -
     page = inspect.getdoc(own) or ""
     assert "Use it " in page and "Known limits: " in page and entry("encoder", name).paper
     assert len(entry("encoder", name).line) == len(LINE)
-    assert len(Path(inspect.getfile(own)).read_text("utf-8").splitlines()) <= 150
+    assert len(Path(inspect.getfile(own)).read_text("utf-8").splitlines()) <= 160

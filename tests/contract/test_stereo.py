@@ -66,7 +66,7 @@ def predictions(name: str, smiles: tuple[str, ...]) -> torch.Tensor:
     encoder = make(store.spec, **make.small).eval().double()
     head, batch = nn.Linear(encoder.d_out, 1).double(), collate(store, np.arange(len(smiles)))
     for level, own in batch.levels.items():
-        batch = batch.with_level(level, table=own.table.double())
+        batch = batch if own.table is None else batch.with_level(level, table=own.table.double())
     with torch.no_grad():
         return head(encoder(batch).graphs)[:, 0]
 
@@ -82,7 +82,9 @@ def test_every_encoder_has_one_answer_for_a_molecule(name: str) -> None:
     torch.testing.assert_close(values, values[:, :1].expand(-1, N), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize(
+    "name", [name for name in READERS if name != "mol2vec"]
+)  # whose environments have no chirality
 def test_every_encoder_tells_stereoisomers_apart(name: str) -> None:
     values = predictions(name, tuple(text for group in STEREOISOMERS for text in group)).tolist()
     for group in STEREOISOMERS:
