@@ -1,4 +1,4 @@
-"""Tell whether a model decides by the topology or by the elements of a molecule, where both point to other classes."""
+"""Test whether a model classifies by topology or by elements, on molecules in which the two disagree."""
 
 from __future__ import annotations
 

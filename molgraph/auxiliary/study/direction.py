@@ -1,4 +1,4 @@
-"""Tell which of two endpoints to predict from the other: the order of factors that adapts faster to new chemistry."""
+"""Choose which of two endpoints to predict from the other by which factorisation adapts faster to new scaffolds."""
 
 from __future__ import annotations
 

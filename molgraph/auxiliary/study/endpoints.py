@@ -1,4 +1,4 @@
-"""Guess which descriptors and endpoints move which others, from matched pairs of molecules read as interventions."""
+"""Estimate which descriptors and endpoints cause which, from matched molecular pairs read as interventions."""
 
 from __future__ import annotations
 
